@@ -41,7 +41,7 @@ class BudgetExceeded(Refused):
     """The charge would exceed the privacy budget."""
 
 
-class QuestionRefused(Refused):
+class QueryRefused(Refused):
     """The query is valid, but no noise could protect its answer; the message names what can be queried."""
 
 
@@ -55,6 +55,14 @@ class DoesNotCompose(Refused):
 
 class SampleReused(DoesNotCompose):
     """Two releases from one secret sample can reveal who is in it."""
+
+
+class LimitExceeded(Refused):
+    """Reading a file took more time or memory than a file of its size may; `--no-limits` lifts that for own data."""
+
+
+class ReaderCrashed(Refused):
+    """The process that read a file ended in a crash: the file is damaged, or made to do this."""
 
 
 class AccessDenied(Refused):
@@ -71,6 +79,10 @@ class LedgerUnavailable(IncrowdError):
 
 class LedgerMissing(LedgerUnavailable):
     """There is no ledger at an address; one that cannot be read, is locked or has another version is not missing."""
+
+
+class LedgerLocked(LedgerUnavailable):
+    """Another process held the ledger for too long; nothing is wrong with it."""
 
 
 class LedgerCorrupted(LedgerUnavailable):
@@ -113,11 +125,11 @@ class JobFailed(IncrowdError):
     """A job on the cluster failed for lack of memory, disk or workers; nothing was published."""
 
 
-class QuestionFailed(IncrowdError):
+class QueryFailed(IncrowdError):
     """A query failed before its answer was complete; its cost is not refunded."""
 
 
-class QuestionStopped(QuestionFailed):
+class QueryStopped(QueryFailed):
     """A query exceeded its time limit and was stopped; its cost is not refunded."""
 
 

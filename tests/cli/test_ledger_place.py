@@ -68,6 +68,7 @@ READS = {
     "serve": "serve --policy wards.yaml",
     "collect serve": "collect serve --survey survey.yaml",
     "collect tokens": "collect tokens --survey survey.yaml",
+    "collect export": "collect export --survey survey.yaml --out exported.jsonl",
     "local randomize": "local randomize answers.csv --survey survey.yaml --out reports.jsonl",
     "consent preview": "consent preview --policy data/policy.yaml",
     "consent subject": "consent subject p7 --policy data/policy.yaml",

@@ -18,10 +18,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from incrowd.errors import InvalidParameter, QuestionStopped, SourceInvalid, SourceUnavailable
+from incrowd.errors import InvalidParameter, QueryStopped, SourceInvalid, SourceUnavailable
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessRole
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web import reload
 from incrowd.web.answering import ReplyTimer
 from incrowd.web.app import ServeOrder, open_server
@@ -170,7 +170,7 @@ def test_a_price_does_not_tell_what_others_asked(office: Office) -> None:
 
 def test_a_question_that_is_stopped_stays_charged_and_says_so(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
-        raise QuestionStopped("the query exceeded its time limit.")
+        raise QueryStopped("the query exceeded its time limit.")
 
     tables = office.application.state.services.queries.planner.tables
     monkeypatch.setattr(type(tables), "collect_together", stop)

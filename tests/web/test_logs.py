@@ -84,7 +84,7 @@ def test_what_is_known_and_can_take_too_long_is_refused_and_written_down(tmp_pat
     here = server(tmp_path, Settings(pace=0.0), Knowing())
     asked = {"sql": "SELECT again, endless FROM births", "epsilon": 1}
     reply = here.client.post("/v1/query", json=asked, headers=here.bearer(AccessRole.ANALYST))
-    assert (reply.status_code, reply.json()["kind"], here.events()) == (422, "QuestionRefused", [("query", "refused")])
+    assert (reply.status_code, reply.json()["kind"], here.events()) == (422, "QueryRefused", [("query", "refused")])
 
 
 def test_what_is_known_is_told_although_all_threads_are_busy(tmp_path: Path) -> None:

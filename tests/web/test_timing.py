@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from incrowd.errors import QuestionRefused
+from incrowd.errors import QueryRefused
 from incrowd.governance.grant import AccessRole
 from incrowd.web.answering import shown_after
 from incrowd.web.settings import Settings
@@ -23,7 +23,7 @@ ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": "1/2"}
 def test_more_work_shows_later_and_never_before_it_can_be_done(steps: int, pace: float) -> None:
     settings = Settings(pace=pace)
     if steps > settings.longest * settings.speed:
-        with pytest.raises(QuestionRefused):
+        with pytest.raises(QueryRefused):
             shown_after(steps, settings)
         return
     found = shown_after(steps, settings)
@@ -46,5 +46,5 @@ def test_what_can_be_more_work_shows_later_whatever_comes_of_it(tmp_path: Path, 
 def test_what_can_take_too_long_is_refused_before_it_is_asked(tmp_path: Path, pace: float) -> None:
     here = server(tmp_path, Settings(pace=pace))
     reply = here.client.post("/v1/query", json=ASK | {"sql": "births endless"}, headers=here.bearer(AccessRole.ANALYST))
-    assert (reply.status_code, reply.json()["kind"], here.queries.asked) == (422, "QuestionRefused", [])
+    assert (reply.status_code, reply.json()["kind"], here.queries.asked) == (422, "QueryRefused", [])
     assert here.events() == [("query", "refused")]

@@ -58,12 +58,12 @@ def test_every_public_name_is_on_the_page() -> None:
 def test_verbs_take_options_by_their_names_on_the_command_line() -> None:
     from incrowd.cli.check import CheckOptions
     from incrowd.cli.query import QueryOptions
-    from incrowd.workflows.verbs import Criteria, QuestionOffer
+    from incrowd.workflows.verbs import Criteria, QueryOffer
 
     engines = {"engine", "master", "remote", "json"}
     told = {*inspect.get_annotations(CheckOptions)} - engines - {"data", "policy"}
     assert {*Criteria.__annotations__} <= told
-    assert {*QuestionOffer.__annotations__} <= {*inspect.get_annotations(QueryOptions)}
+    assert {*QueryOffer.__annotations__} <= {*inspect.get_annotations(QueryOptions)}
 
 
 def test_a_policy_is_a_mapping_a_text_a_file_or_a_policy(policy: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.errors import InvalidParameter
 
 Repeat = Callable[[], float]
-"""Ask one question again: a number with noise."""
+"""Ask one query again: a number with noise."""
 Bits = NDArray[np.int64]
 Ask = Callable[[NDArray[np.bool_]], float | None]
 """A count of the people of a subset whose bit is 1, with noise; None where the answer is refused."""
@@ -22,16 +22,16 @@ Ask = Callable[[NDArray[np.bool_]], float | None]
 def averaging(
     questions: list[tuple[Repeat, int]], repeats: int, control: list[tuple[Repeat, int]] | None = None
 ) -> Finding:
-    """Ask each question several times, and take the rounded mean as the truth.
+    """Ask each query several times, and take the rounded mean as the truth.
 
     Knows: nothing.  `questions` are ways to ask, each with the true whole number.  Success: the rounded mean is exactly
-    the truth.  Baseline: the first answer alone, rounded.  The control group are questions about data without the
+    the truth.  Baseline: the first answer alone, rounded.  The control group are queries about data without the
     person, `control`, if any are passed.
 
-    Meaningless for questions whose truth is known anyway.  Where a repeated question gets the same stored answer, the
+    Meaningless for queries whose truth is known anyway.  Where a repeated query gets the same stored answer, the
     success stays that of one answer: that is the defense.
 
-    Source: Dinur & Nissim 2003 say how much noise is needed against repeated questions.
+    Source: Dinur & Nissim 2003 say how much noise is needed against repeated queries.
     """
     answers = [[ask() for _ in range(repeats)] for ask, _ in questions]
     truths = [truth for _, truth in questions]
@@ -43,7 +43,7 @@ def averaging(
     if any(right):
         place = right.index(True)
         story = (
-            f"The attacker asks one question {repeats} times; the first answer is {answers[place][0]:g}.",
+            f"The attacker asks one query {repeats} times; the first answer is {answers[place][0]:g}.",
             f"The mean of all answers is {fmean(answers[place]):g}.",
             f"Rounded, that is the true number: {truths[place]}.",
         )
@@ -102,10 +102,10 @@ def decoded(subsets: NDArray[np.bool_], answers: NDArray[np.float64]) -> Bits:
 
 
 def hadamard(ask: Ask, people: int) -> Bits:
-    """Reconstruct with one question for each row of a Hadamard matrix: as many as people, up to a power of two.
+    """Reconstruct with one query for each row of a Hadamard matrix: as many as people, up to a power of two.
 
     From counts with error at most E, at most 16 E² + 1 bits are wrong: each count gives a sum of signs within 2E, and
-    each wrong bit costs a quarter of the mean squared error.  A refused question counts as 0.
+    each wrong bit costs a quarter of the mean squared error.  A refused query counts as 0.
 
     Source: Dwork & Yekhanin 2008.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table
 from incrowd.cli.progress import progress, watched
 from incrowd.errors import InvalidParameter, OutputUnavailable
@@ -59,6 +59,7 @@ class AssessOptions(ReadingOptions):
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
+    no_limits: NoLimits = False
     json: Json = False
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 
 _OBJECTS = 50_000
 _INTERRUPTED = 130
+_FOREIGN, _COMPARING = ("verify", "check", "profile", "report"), ("assess",)
+_UNLIMITED = "--no-limits"
+_CLEARED = "\r\x1b[K\x1b[?25h"
+"""Clears the line of a progress bar that was cut off, and shows the cursor again."""
 
 
 def start() -> None:
@@ -17,11 +22,15 @@ def start() -> None:
     small release.  No verb needs it, so it is hidden from this process; a reader that does need it brings it back.
     NumPy's library for matrices starts a thread for every core, which spins for a while; its products here are short.
     Imports make many objects that stay: looking for cycles among them after every 700 takes a tenth of a small release.
+    Warnings of libraries speak to programmers, and may quote values: `python -W` shows them.
     """
     try:
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
         _write_no_core()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         gc.set_threshold(_OBJECTS, 20, 20)
+        _read_in_a_worker(sys.argv[1:])
         from incrowd.engines.readers.reader import hide_pandas
 
         hide_pandas()
@@ -31,6 +40,31 @@ def start() -> None:
     except KeyboardInterrupt:  # before a command has started, or after it has ended
         print("incrowd: interrupted.", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _read_in_a_worker(words: list[str]) -> None:
+    """Let a verb that reads files of others go on in a worker with limits, and leave with its exit code here.
+
+    Comparisons with the original rows, which take a policy of one's own, have larger limits.
+    """
+    if not words or words[0] not in (*_FOREIGN, *_COMPARING) or _UNLIMITED in words:
+        return
+    from incrowd.engines.worker import COMPARED, LIMITED, fork_worker, is_off
+    from incrowd.errors import IncrowdError
+
+    if is_off():
+        return
+    compares = words[0] in _COMPARING or "--internal" in words
+    try:
+        code = fork_worker(COMPARED if compares else LIMITED)
+    except IncrowdError as error:
+        from incrowd.cli.main import fail
+
+        if sys.stderr.isatty():
+            print(_CLEARED, end="", file=sys.stderr)
+        code = fail(str(error), type(error).__name__, error.exit_code, as_json="--json" in words)
+    if code is not None:
+        sys.exit(code)
 
 
 def _write_no_core() -> None:

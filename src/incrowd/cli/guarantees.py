@@ -11,7 +11,6 @@ from pathlib import Path
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Approximate, Crowd, Gaussian, Laplace, Loss, Pure, Sampled, ZeroConcentrated
 from incrowd.core.rounding import exact
-from incrowd.core.terms import Theorem
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 
@@ -19,9 +18,6 @@ _REPEATED = re.compile(r"(?P<release>.*?)\s*[x×]\s*(?P<times>[0-9]{1,9})\s*")
 _MOST = 10_000
 
 Fields = dict[str, Fraction]
-
-
-_STATED = Theorem("as-stated", "as stated on the command line")
 
 
 def guarantees(kind: str, text: str, unit: Unit) -> tuple[Guarantee, ...]:
@@ -38,7 +34,9 @@ def guarantees(kind: str, text: str, unit: Unit) -> tuple[Guarantee, ...]:
     loss = build({name: value for name, value in fields.items() if name != "rate" or kind in _SAMPLED_BY_NATURE})
     if "rate" in fields and kind not in _SAMPLED_BY_NATURE:
         loss = Sampled(fields["rate"], loss)
-    return (Guarantee(loss, unit, (_STATED,)),) * times
+    from incrowd.workflows.bounds.composition import STATED
+
+    return (Guarantee(loss, unit, (STATED,)),) * times
 
 
 def guarantee_in(path: str) -> Guarantee:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
-from incrowd.cli.output import print_json, print_table, shown_path
+from incrowd.cli.output import cost_text, print_json, print_table, shown_path
 from incrowd.cli.progress import progress
 
 
@@ -39,7 +39,6 @@ def learn(options: LearnOptions) -> None:
     """
     from dataclasses import replace
 
-    from incrowd.core.words import short_up
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.policy.rows import read_as
@@ -53,8 +52,6 @@ def learn(options: LearnOptions) -> None:
     if options.json:
         print_json({"folder": str(made.folder), "certificate": certificate.to_json(), "notes": list(made.notes)})
         return
-    from decimal import Decimal
-
     spent = certificate.accounting.spent
     lines = [
         ("model", str(made.folder / "model.json")),
@@ -62,7 +59,7 @@ def learn(options: LearnOptions) -> None:
         ("report", str(made.folder / "report.html")),
         ("internal", shown_path(made.internal)),
         ("guarantee", certificate.claims[0].kind),
-        ("spent", f"epsilon {short_up(Decimal(spent.epsilon), 6)}, delta {short_up(Decimal(spent.delta), 6)}"),
+        ("spent", cost_text(spent.epsilon, spent.delta)),
         *(("note", note) for note in made.notes),
     ]
     print_table("learned", lines, "Predictions with this model cost nothing more.")

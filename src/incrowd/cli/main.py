@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = command.main(args=words, prog_name="incrowd", standalone_mode=False)
         sys.stdout.flush()
     except IncrowdError as error:
-        return _fail(str(error), type(error).__name__, error.exit_code, as_json)
+        return fail(str(error), type(error).__name__, error.exit_code, as_json)
     except typer.Abort:
         code = _INTERRUPTED
     except (BrokenPipeError, SystemExit) as ended:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
         return _usage_error(error, as_json) or _unexpected(error, as_json)
     if code == _INTERRUPTED:  # Typer turns Ctrl-C into this code without a word
-        return _fail("interrupted.", "Interrupted", _INTERRUPTED, as_json)
+        return fail("interrupted.", "Interrupted", _INTERRUPTED, as_json)
     return code if isinstance(code, int) else 0
 
 
@@ -150,7 +150,7 @@ def _usage_error(error: Exception, as_json: bool) -> int | None:
         return _BAD_INPUT
     context = getattr(error, "ctx", None)
     hint = f" See '{context.command_path} --help'." if context is not None else ""
-    return _fail(f"{describe().rstrip('.')}.{hint}", "Usage", _BAD_INPUT, as_json)
+    return fail(f"{describe().rstrip('.')}.{hint}", "Usage", _BAD_INPUT, as_json)
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:
@@ -166,10 +166,11 @@ def _unexpected(error: Exception, as_json: bool) -> int:
     )
     # the charge that is not refunded is a note of the error, see `performing`; other notes may hold data
     spent = [note for note in getattr(error, "__notes__", ()) if isinstance(note, NotRefunded)]
-    return _fail(" ".join([cause, *spent]), "Unexpected", _UNEXPECTED, as_json)
+    return fail(" ".join([cause, *spent]), "Unexpected", _UNEXPECTED, as_json)
 
 
-def _fail(message: str, kind: str, code: int, as_json: bool) -> int:
+def fail(message: str, kind: str, code: int, as_json: bool) -> int:
+    """Print one message on standard error and return the exit code."""
     if as_json:
         print(json.dumps({"error": message, "kind": kind}, ensure_ascii=False), file=sys.stderr)
     else:

@@ -30,6 +30,10 @@ Remote = Annotated[
     str | None, typer.Option("--remote", metavar="ADDRESS", help="A Spark Connect server instead: sc://host:15002.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+NoLimits = Annotated[
+    bool,
+    typer.Option("--no-limits", help="Read without limits of time and memory; for files that you trust."),
+]
 Address = Annotated[
     str | None,
     typer.Option(

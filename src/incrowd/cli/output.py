@@ -10,6 +10,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, TextIO
@@ -247,6 +248,19 @@ def loss_text(number: float, digits: int = 6) -> str:
         step = 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
         text = f"{number + step / 2:.{digits}g}"
     return text
+
+
+def cost_text(epsilon: str, delta: str) -> str:
+    """Return what a release cost, for people; without an ε there is no number.
+
+    >>> cost_text("0.98856673", "1E-6"), cost_text("Infinity", "0")
+    ('epsilon 0.988567, delta 1e-6', 'no bound on the privacy loss')
+    """
+    from incrowd.core.words import short_up
+
+    if not Decimal(epsilon).is_finite():
+        return "no bound on the privacy loss"
+    return f"epsilon {short_up(Decimal(epsilon), 6)}, delta {short_up(Decimal(delta), 6)}"
 
 
 def _width() -> int:

@@ -240,7 +240,10 @@ def _show(forecast: Forecast) -> None:
             for name, value in parameters.items()
             if name not in {"solved", "epsilon", "delta"} and value is not None
         ],
-        ("epsilon", loss_text(float(forecast.epsilon))),
+        (
+            "epsilon",
+            loss_text(float(forecast.epsilon)) if forecast.epsilon.is_finite() else "no bound on the privacy loss",
+        ),
         ("delta", loss_text(float(forecast.delta))),
         ("because", joined(forecast.guarantee.because)),
         *[("assumes", str(term)) for term in sorted(forecast.guarantee.assumes)],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.core.words import counted
@@ -51,6 +51,7 @@ class ProfileOptions(ReadingOptions):
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
+    no_limits: NoLimits = False
     json: Json = False
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from incrowd.cli.options import Json, ReadingOptions, takes
+from incrowd.cli.options import Json, NoLimits, ReadingOptions, takes
 from incrowd.cli.output import print_json, print_table, shown_path
 from incrowd.errors import InvalidParameter
 
@@ -35,6 +35,7 @@ class ReportOptions(ReadingOptions):
         typer.Option("--held-out", help="With --internal: also run attacks, with the holdout group as control group."),
     ] = False
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="A new file for the page.")] = None
+    no_limits: NoLimits = False
     json: Json = False
 
 

@@ -58,8 +58,8 @@ class ServeOptions:
     https: Annotated[
         bool, typer.Option("--https", help="A proxy in front serves HTTPS; cookies are sent over HTTPS only.")
     ] = False
-    show_questions: Annotated[
-        bool, typer.Option("--show-questions", help="Write the text of queries into the audit log, not a fingerprint.")
+    show_queries: Annotated[
+        bool, typer.Option("--show-queries", help="Write the text of queries into the audit log, not a fingerprint.")
     ] = False
     reload: Annotated[
         bool, typer.Option("--reload", help="Reload the rows when a policy declares a new data version.")
@@ -103,7 +103,7 @@ def _order(options: ServeOptions) -> ServeOrder:
         per_user=whole(options.queries_per_user, "queries-per-user"),
         queue=whole(options.queue, "queue"),
         https=options.https or options.tls_certificate is not None,
-        show_questions=options.show_questions,
+        show_queries=options.show_queries,
         reload=options.reload,
     )
     return ServeOrder(tuple(options.policy), options.data, settings)

@@ -264,6 +264,15 @@ def parsed(text: str) -> Any:
     return value
 
 
+def reread(value: Any) -> str:
+    """Return the canonical text of what JSON gave back: `canonical` without its checks.
+
+    >>> reread(parsed('{"a":"ε"}'))
+    '{"a":"ε"}'
+    """
+    return _ENCODER.encode(value)
+
+
 def digest(domain: str, value: Any) -> str:
     """Return the SHA-256 of a value's canonical text, under a domain that keeps different uses of hashes apart.
 
@@ -279,4 +288,4 @@ def text_digest(domain: str, text: str) -> str:
     >>> text_digest("a use", "1") == digest("a use", 1)
     True
     """
-    return sha256(domain.encode() + b"\n" + text.encode()).hexdigest()
+    return sha256(f"{domain}\n{text}".encode()).hexdigest()

@@ -5,12 +5,30 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
+from incrowd.errors import InvalidParameter
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
 Out_co = TypeVar("Out_co", covariant=True)
+
+LARGEST_SCALE = 2**48
+"""Noise of a larger scale is not drawn; a plan that needs it is refused, before anything is charged."""
+
+
+def check_scale(scale: Fraction) -> None:
+    """Refuse a scale of noise that cannot be drawn.
+
+    >>> check_scale(Fraction(2**49))
+    Traceback (most recent call last):
+    incrowd.errors.InvalidParameter: the scale of noise must be positive and at most 2^48; raise epsilon, or measure ...
+    """
+    if not 0 < scale <= LARGEST_SCALE:
+        raise InvalidParameter(
+            "the scale of noise must be positive and at most 2^48; raise epsilon, or measure in a coarser unit."
+        )
 
 
 @runtime_checkable

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
+from incrowd.core.coins import check_scale
 from incrowd.core.loss import Syntactic
 from incrowd.core.steps.around import ConsentGate, gate_of
 from incrowd.core.steps.step import ClaimBasis, claims_of
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     import pyarrow as pa
 
     from incrowd.core.cells import Cells
@@ -43,7 +43,10 @@ class Output(Protocol):
         """Return the rows batch by batch, the same every time."""
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
-        """Return what the output itself shows."""
+        """Return what the output itself shows: numbers, and names of columns."""
+
+    def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
+        """Return the three tests of the EU's Opinion 05/2014 in words, for readers; nothing where they say nothing."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Plan:
     def __post_init__(self) -> None:
         if self.examine is not None and not isinstance(self.guarantee.loss, Syntactic):
             raise InvalidParameter("nothing computed across people may hold back a release that has an epsilon.")
+        _check_scales(self.steps)
 
     @property
     def unit(self) -> Unit:
@@ -112,6 +116,15 @@ class Plan:
         """Read the rows and release what was guaranteed."""
         output: Output = self.draw(rows, coins)
         return output
+
+
+def _check_scales(steps: tuple[Step, ...]) -> None:
+    """Refuse noise that could not be drawn, before anything is charged."""
+    for step in steps:
+        scale = getattr(step, "scale", None)
+        if isinstance(scale, Fraction):
+            check_scale(scale)
+        _check_scales(step.held)
 
 
 class Method:

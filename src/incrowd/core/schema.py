@@ -23,7 +23,7 @@ OTHER = "other"
 """The label of values outside a declared domain, where the column's rule is to keep their rows."""
 
 MAX_LENGTH, LONGEST = 200, 10_000
-"""How many characters of a text that is not listed questions read: by default, and at most."""
+"""How many characters of a text that is not listed queries read: by default, and at most."""
 
 ANYTHING = Flat(Text())
 """The hierarchy of a column of which nothing is declared."""
@@ -87,7 +87,7 @@ class Column:
 
     With a `separator` each row holds a set of items: a list, or text split at the separator.  Type, hierarchy and the
     rule for what is outside then apply to the items, all of which are declared; a row without items has the empty set.
-    Questions read at most `max_length` characters of a text that is not listed.
+    Queries read at most `max_length` characters of a text that is not listed.
 
     A `shared` column has one value for a whole household.  A `label` is its name for readers.
 

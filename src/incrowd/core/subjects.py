@@ -58,6 +58,14 @@ def alike_form(text: str) -> str:
     return _LEADING.sub("", digits)
 
 
+def written_id(text: str, column: Column) -> str:
+    """Return an id as a person wrote it in the one way in which its column writes ids, or refuse what is not an id."""
+    (person,) = canonical(read(pa.array([text], pa.string()), column.type).values).to_pylist()
+    if person is None or not normal_id(person):
+        raise InvalidParameter(f"this is not an id of column {column.name!r}, which is declared as {column.type}.")
+    return normal_id(person)
+
+
 @dataclass(frozen=True)
 class Subject:
     """A person as a registry stores them: the pseudonym of the id, and one for all ids that are written alike."""
@@ -101,9 +109,10 @@ class SubjectKey:
 
     def subject(self, text: str, column: Column) -> Subject:
         """Return the pseudonyms of an id as a person wrote it, read as its column declares ids."""
-        (person,) = canonical(read(pa.array([text], pa.string()), column.type).values).to_pylist()
-        if person is None or not normal_id(person):
-            raise InvalidParameter(f"this is not an id of column {column.name!r}, which is declared as {column.type}.")
+        return self.linked(written_id(text, column))
+
+    def linked(self, person: str) -> Subject:
+        """Return the pseudonyms of an id that is written in its one way."""
         return Subject(self.pseudonym(person), self._under(_ALIKE, alike_form(person)))
 
     def _under(self, domain: bytes, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -90,7 +90,11 @@ class Unit:
 
     def protects_as(self, other: Unit) -> bool:
         """Whether both protect the same; the rule for people with more rows may differ from release to release."""
-        return replace(self, more=None) == replace(other, more=None)
+        return self._protected == other._protected
+
+    @property
+    def _protected(self) -> tuple[object, ...]:
+        return self.kind, self.adjacency, self.column, self.max_rows
 
     def __str__(self) -> str:
         rows = (f"at most {self.max_rows} rows" if self.max_rows > 1 else "one row") + _OF_MORE[self.more]

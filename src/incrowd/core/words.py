@@ -112,11 +112,16 @@ def short_down(amount: Decimal, digits: int = 4) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a number of things.
 
-    >>> counted(1, "row"), counted(12345, "row"), counted(2, "class")
-    ('1 row', '12,345 rows', '2 classes')
+    >>> counted(1, "row"), counted(12345, "row"), counted(2, "class"), counted(2, "query"), counted(2, "key")
+    ('1 row', '12,345 rows', '2 classes', '2 queries', '2 keys')
     """
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
+    return f"{number:,} {noun if number == 1 else _plural(noun)}"
+
+
+def _plural(noun: str) -> str:
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def listed(words: list[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.coins import Sample
+from incrowd.core.coins import LARGEST_SCALE, Sample, check_scale
 from incrowd.errors import InvalidParameter
 from incrowd.noise.chance import rational
 from incrowd.noise.cube import cube
@@ -20,7 +20,6 @@ from incrowd.noise.toss import below, decay, fresh_words, toss
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
-LARGEST_SCALE = 2**48
 LARGEST_SIZE = 2**46
 LARGEST_WIDTH = 2**40
 LARGEST_FINENESS = 2**20
@@ -61,12 +60,12 @@ class SystemCoins:
 
     def laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Draw integer Laplace noise: P[z] proportional to exp(−|z| / scale)."""
-        _check_scale(scale)
+        check_scale(scale)
         return laplace(fresh_words(), scale, _checked(size))
 
     def gaussian(self, scale: Fraction, size: int) -> NDArray[np.int64]:
         """Draw integer Gaussian noise: P[z] proportional to exp(−z² / (2 scale²))."""
-        _check_scale(scale)
+        check_scale(scale)
         return gaussian(fresh_words(), scale, _checked(size))
 
     def cube(self, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:
@@ -84,7 +83,7 @@ class SystemCoins:
 
     def outliers(self, scale: Fraction, least: int, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of `size` integer Laplace draws, return where those of at least `least` ≥ 1 lie, and their values."""
-        _check_scale(scale)
+        check_scale(scale)
         if not 1 <= least <= 2**61:
             raise InvalidParameter("outliers need a least value between 1 and 2^61.")
         return outliers(fresh_words(), scale, least, _checked(size))
@@ -92,11 +91,6 @@ class SystemCoins:
     def sample(self, rate: Fraction) -> Sample:
         """Return a fresh secret sample under keys of its own."""
         return PositionedSample.fresh(rate)
-
-
-def _check_scale(scale: Fraction) -> None:
-    if not 0 < scale <= LARGEST_SCALE:
-        raise InvalidParameter("the scale of noise must be positive and at most 2^48; measure in a coarser unit.")
 
 
 def _check_cube(widths: tuple[int, ...], fine: int, scale: Fraction) -> None:

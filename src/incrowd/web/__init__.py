@@ -1,1 +1,1 @@
-"""The server: questions over HTTP, for many people at once."""
+"""The server: queries over HTTP, for many people at once."""

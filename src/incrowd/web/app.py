@@ -147,7 +147,7 @@ def _unreadable(_request: Request, problem: Exception) -> Response:
 def _place(parts: tuple[str | int, ...]) -> str:
     match parts[1:]:
         case ("questions", int(at), *inner):
-            return ": ".join([f"question {at + 1}", *_names(inner)[:1]])
+            return ": ".join([f"query {at + 1}", *_names(inner)[:1]])
     return ".".join(_names(parts[1:])[:1]) or "the request"
 
 

@@ -15,7 +15,7 @@ from incrowd.errors import (
     InvalidParameter,
     LedgerUnavailable,
     MixedUnits,
-    QuestionStopped,
+    QueryStopped,
     Refused,
     SourceUnavailable,
     UnknownColumn,
@@ -75,7 +75,7 @@ def error(status: int, kind: str, text: str) -> Response:
 def refusal(problem: Exception) -> Response:
     """Return what whoever asked may know of a problem.
 
-    Refusals and bad input are about the question, the catalog and the budget: their text is shown.  Everything else, an
+    Refusals and bad input are about the query, the catalog and the budget: their text is shown.  Everything else, an
     unreadable source or a fault, could depend on rows: it has one text.
 
     >>> refusal(ValueError("age 42 of row 7")).body
@@ -94,7 +94,7 @@ def refusal(problem: Exception) -> Response:
             return error(403, type(problem).__name__, str(problem))
         case BudgetExceeded() | Refused():
             return error(422, type(problem).__name__, str(problem))
-        case QuestionStopped():
+        case QueryStopped():
             return error(504, "ServerUnavailable", _STOPPED)
         case SourceUnavailable():
             return error(503, "ServerUnavailable", NOT_AVAILABLE)

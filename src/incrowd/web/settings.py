@@ -35,7 +35,7 @@ class Settings:
     queue: int = 64
     session: int = 8
     https: bool = False
-    show_questions: bool = False
+    show_queries: bool = False
     reload: bool = False
 
     def __post_init__(self) -> None:

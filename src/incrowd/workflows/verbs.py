@@ -17,7 +17,7 @@ from incrowd.workflows.policy.rows import open_rows, released_levels, settings_o
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
-    from incrowd.queries.question import QueryTerms
+    from incrowd.queries.query import QueryTerms
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria
@@ -50,7 +50,7 @@ class Criteria(TypedDict, total=False):
     presence: tuple[Number, Number]
 
 
-class QuestionOffer(TypedDict, total=False):
+class QueryOffer(TypedDict, total=False):
     """What an asker pays, or how exact the answer must be: one of epsilon, error and rho; and who asks."""
 
     epsilon: Number
@@ -110,7 +110,7 @@ def check(data: object = None, policy: PolicyLike | None = None, **criteria: Unp
         return checked(rows, _criteria(criteria), columns, read, engine)
 
 
-def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> QueryAnswer:
+def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QueryOffer]) -> QueryAnswer:
     """Answer one SQL query privately; its cost is charged before a row is read.
 
     The same query again gets the same answer at no further cost to the dataset.
@@ -122,7 +122,7 @@ def query(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[Que
         return service.ask(QueryRequest(sql, _terms(offer), offer.get("analyst"), offer.get("account")))
 
 
-def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QuestionOffer]) -> CostEstimate:
+def price(sql: str, policy: PolicyLike, data: object = None, **offer: Unpack[QueryOffer]) -> CostEstimate:
     """Return the cost estimate of a query and its expected error; nothing is spent."""
     from incrowd.workflows.query.request import QueryRequest
     from incrowd.workflows.query.service import open_queries
@@ -184,8 +184,8 @@ def _opened(data: object, policy: Policy | None, engine: Engine, nulls: tuple[st
     return engine.open(data)
 
 
-def _terms(offer: QuestionOffer) -> QueryTerms:
-    from incrowd.queries.question import QueryTerms
+def _terms(offer: QueryOffer) -> QueryTerms:
+    from incrowd.queries.query import QueryTerms
 
     amounts = {name: value for name, value in offer.items() if name not in ("account", "analyst") and value is not None}
     return QueryTerms(**{name: exact(cast(Number, value), name) for name, value in amounts.items()})

@@ -13,7 +13,7 @@ from incrowd.accounting import accountant
 from incrowd.core.domain import Numbers, Text, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.hierarchy.text import Prefix
-from incrowd.core.loss import Approximate, Gaussian, Grouped, Laplace, Pure, Sampled, ZeroConcentrated
+from incrowd.core.loss import Approximate, Gaussian, GaussianRounds, Grouped, Laplace, Pure, Sampled
 from incrowd.core.schema import Column, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import Adjacency, Kind, Unit
@@ -61,10 +61,10 @@ def test_laplace_noise_costs_exactly_its_epsilon_by_the_unit(unit: Unit, loss: o
 
 
 @pytest.mark.parametrize(
-    ("unit", "kind"), [(ROW, Gaussian), (PEOPLE, ZeroConcentrated), (REPLACED, ZeroConcentrated)], ids=str
+    ("unit", "kind"), [(ROW, Gaussian), (PEOPLE, GaussianRounds), (REPLACED, GaussianRounds)], ids=str
 )
 def test_gaussian_noise_is_the_least_that_keeps_epsilon_and_delta(
-    unit: Unit, kind: type[Gaussian | ZeroConcentrated]
+    unit: Unit, kind: type[Gaussian | GaussianRounds]
 ) -> None:
     asked, declared = PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian"), schema(unit)
     guarantee = asked.plan(declared).guarantee
@@ -77,7 +77,7 @@ def test_gaussian_noise_is_the_least_that_keeps_epsilon_and_delta(
 def test_a_person_moves_squares_by_the_square_of_its_rows() -> None:
     loss = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).guarantee.loss
     scale = PrivateHistogram(error=20, delta=SMALL, noise="gaussian").plan(schema(PEOPLE)).settings["scale"]
-    assert loss == ZeroConcentrated(Fraction(9) / (2 * scale**2))
+    assert loss == GaussianRounds(Fraction(9) / (2 * scale**2), scale, 3)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

@@ -327,7 +327,7 @@ def test_bad_parameters_are_refused_from_the_policy_alone(step: Any, words: str)
     [
         ({"method": "microaggregation", "columns": ["income"], "k": 9}, 8, "fewer rows than k"),
         ({"method": "noise", "columns": ["income", "rent"], "law": "correlated"}, 2, "no more rows than columns"),
-        ({"method": "shuffle", "columns": ["income"]}, 1, "the same in every row"),
+        ({"method": "shuffle", "columns": ["income"]}, 1, "fewer than two rows"),
         ({"method": "orthogonal", "columns": ["income"]}, 2, "three rows"),
     ],
 )

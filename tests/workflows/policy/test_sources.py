@@ -25,7 +25,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.policy.sources import DatasetFingerprints, FingerprintFile, MarkedSource
 from incrowd.workflows.query.request import QueryRequest

@@ -223,7 +223,7 @@ def test_what_was_drafted_from_rows_is_named() -> None:
 @pytest.mark.parametrize("name", ["drafted", "unsampled"])
 def test_without_an_epsilon_nothing_is_guaranteed_about_one_person(name: str) -> None:
     certified = certificate(ALL[name]())
-    text = Page(public_report(certified)).text
+    text = Page(public_report(certified, shown(ALL[name]()))).text
     assert "Hidden is" not in text
     assert "right at most" not in text
     assert "not bounded: this release has no epsilon" in text
@@ -326,8 +326,6 @@ def test_hostile_texts_stay_texts() -> None:
         schema=Columns((ColumnFact(hostile, hostile, hostile),), (hostile,)),
         evidence={
             **found.evidence,
-            **dict.fromkeys(("singling out", "linkability", "inference"), hostile),
-            "thresholds": {"0.09": hostile},
         },
         accounting=replace(found.accounting, unbounded=hostile),
         steps=(Recode((poisoned,)),),
@@ -351,10 +349,9 @@ def test_hostile_texts_stay_texts() -> None:
     [
         {"accounting": accounting("x", Fraction(0))},
         {"accounting": accounting("1", Fraction(1, 100), left=Amounts("1", "-1"))},
-        {"evidence": {"thresholds": 7, "rows": 5}},
         {"evidence": {"rows": "many"}},
         {"evidence": {}},
-        {"evidence": {"rows": 5, "prosecutor": "often", "thresholds": {"0.09": "a custom"}}},
+        {"evidence": {"rows": 5, "prosecutor": "often"}},
     ],
 )
 def test_a_damaged_certificate_is_refused_with_a_reason(change: dict[str, Any]) -> None:
@@ -376,7 +373,7 @@ def test_every_step_has_a_glyph_that_can_be_drawn() -> None:
 
 def test_a_method_without_a_picture_is_told_by_its_claims(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("incrowd.workflows.report.page.picture_of", lambda name: Picture())
-    certified = certificate(evidence={"rows": 1234, "singling out": "nobody"})
+    certified = certificate(evidence={"rows": 1234})
     text = Page(public_report(certified, shown(policy()))).text
     assert "See the claims" in text
     assert "Rows 1,234" in text
@@ -445,3 +442,16 @@ def test_the_numbers_of_the_page_are_those_of_the_accounting() -> None:
     shown = re.search(r"ε ≤ ([\d.]+), δ", Page(public_report(certified)).text)
     assert shown is not None
     assert spent <= Decimal(shown[1]) <= spent * Decimal("1.001")
+
+
+@pytest.mark.parametrize("internal", [False, True])
+def test_bounds_by_weaker_formulas_stand_apart_from_the_claims(*, internal: bool) -> None:
+    made = certificate(policy())
+    page = internal_report(made, None) if internal else public_report(made)
+    claims, apart, bounds = page.partition("<h3>Other published bounds</h3>")
+    restated = {claim.kind for claim in made.claims if claim.restates}
+    assert apart
+    assert restated == {"approximate differential privacy, as published", "f-smooth differential privacy"}
+    assert not any(f"</b>{kind}</th>" in claims for kind in restated)
+    assert all(f"</b>{kind}</th>" in bounds for kind in restated)
+    assert all(f"</b>{claim.kind}</th>" in claims for claim in made.claims if claim.kind not in restated)

@@ -56,6 +56,8 @@ class Claim:
     """The fields that an accountant computed, each with the name under which a plan knows its number."""
     signs: ClassVar[Mapping[str, str]] = {"epsilon": "ε", "delta": "δ"}
     """The fields that are losses, each with the symbol that readers show."""
+    restates: ClassVar[bool] = False
+    """Whether it repeats a stronger claim by a weaker formula; its δ is not the failure probability of the release."""
 
     unit: Unit
     theorem: tuple[Theorem, ...]

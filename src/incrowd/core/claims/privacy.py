@@ -123,10 +123,9 @@ class PublishedTheorem(SampledCrowd):
     """The closed form of Li, Qardaji & Su's Theorem 1 at the same ε."""
 
     kind = "approximate differential privacy, as published"
-    sentence = (
-        "The first claim by the formula as it was published: its δ is equal or larger; compare it with the paper."
-    )
+    sentence = "The first claim at the same ε by the published formula: its δ is equal or larger."
     rank: ClassVar[int] = 12
+    restates: ClassVar[bool] = True
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 1"}
 
     delta: float
@@ -137,8 +136,9 @@ class Smooth(SampledCrowd):
     """f-smooth differential privacy, Theorem 6 of the same paper."""
 
     kind = "f-smooth differential privacy"
-    sentence = "The first claim by the paper's closed formula: its δ is equal or larger."
+    sentence = "The first claim at the same ε by the paper's closed formula: its δ is equal or larger."
     rank: ClassVar[int] = 13
+    restates: ClassVar[bool] = True
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "delta": "delta of theorem 6"}
 
     delta: float
@@ -178,8 +178,11 @@ class RobustTheorem(Surveyed):
     """The closed form of Gehrke, Hay, Lui & Pass' Theorem 2."""
 
     kind = "zero-knowledge with respect to robust sampling, as published"
-    sentence = "The previous claim by the formula as it was published, with its constants written out."
+    sentence = (
+        "Zero-knowledge by the published formula, with its constants written out: its ε and δ are those of the paper."
+    )
     rank: ClassVar[int] = 11
+    restates: ClassVar[bool] = True
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon of theorem 2", "delta": "delta of theorem 2"}
 
     delta: float

@@ -154,6 +154,11 @@ class NoiseWhenSmall(SmallCounts):
         _ = self.crowd  # which refuses k and ε that mean nothing
 
     @property
+    def scale(self) -> Fraction:
+        """The scale of the noise."""
+        return 1 / self.epsilon
+
+    @property
     def crowd(self) -> Crowd:
         return NoisyCrowd(self.k, self.epsilon)
 

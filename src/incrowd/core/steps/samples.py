@@ -11,12 +11,12 @@ from incrowd.core.loss import (
     THE_ROWS,
     Crowd,
     Gaussian,
+    GaussianRounds,
     Laplace,
     Loss,
     Pure,
     RobustlySampled,
     Sampled,
-    ZeroConcentrated,
 )
 from incrowd.core.steps.step import Step, StepGuarantee
 from incrowd.core.terms import Assumption, Theorem
@@ -150,7 +150,7 @@ def of_unit(noise: Laplace | Gaussian, unit: Unit) -> Loss:
     Pure(epsilon=Fraction(1, 1))
     >>> from incrowd.core.unit import Kind
     >>> of_unit(Gaussian(Fraction(10)), Unit(Kind.PERSON, column="id", max_rows=3))
-    ZeroConcentrated(rho=Fraction(9, 200))
+    GaussianRounds(rho=Fraction(9, 200), scale=Fraction(10, 1), moved=3)
     """
     rows, moves = unit.max_rows, moved(unit)
     if rows * moves == 1:
@@ -158,7 +158,7 @@ def of_unit(noise: Laplace | Gaussian, unit: Unit) -> Loss:
     return (
         Pure(rows * moves / noise.scale)
         if isinstance(noise, Laplace)
-        else ZeroConcentrated(rows**2 * moves / (2 * noise.scale**2))
+        else GaussianRounds(rows**2 * moves / (2 * noise.scale**2), noise.scale, rows * moves)
     )
 
 

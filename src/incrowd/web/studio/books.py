@@ -26,6 +26,7 @@ class FolderLedger:
     ledger: Ledger
     name: str
     files: dict[str, str]
+    address: str
 
     @property
     def line(self) -> str:
@@ -70,7 +71,7 @@ def books_of(request: PageRequest) -> FolderBooks:
         if ledger is not None:
             address = booked.ledger_address
             name = ledger_name(address, folder.root)
-            ledgers.setdefault(address, FolderLedger(ledger, name, {})).files.setdefault(dataset, file)
+            ledgers.setdefault(address, FolderLedger(ledger, name, {}, address)).files.setdefault(dataset, file)
     return FolderBooks(tuple(ledgers.values()), policies, tuple(unread))
 
 

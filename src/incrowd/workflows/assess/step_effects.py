@@ -17,6 +17,8 @@ from incrowd.workflows.attack.attack import INTERNAL
 
 READ = "As read"
 _LINKED = 2000
+_SAME = 1e-9
+"""How far apart, in proportion, two floats may be that count as one number: arithmetic on them rounds."""
 
 
 class MaskingStep(Protocol):
@@ -124,9 +126,7 @@ def _column(name: str, first: pa.Table, before: pa.Table, after: pa.Table) -> Co
     old, new = _text(before[name]), _text(after[name])
     rows = max(1, len(new))
     empty = int(new.null_count - old.null_count) / rows
-    same = pc.fill_null(pc.equal(old, new), False).to_numpy(zero_copy_only=False)
-    both_empty = pc.and_(pc.is_null(old), pc.is_null(new)).to_numpy(zero_copy_only=False)
-    changed = float(np.count_nonzero(~same & ~both_empty)) / rows
+    changed = float(np.count_nonzero(~_unchanged(before[name], after[name]))) / rows
     shares = (changed, max(0.0, empty), _moved(_text(first[name]), new))
     if not _numeric(after[name].type):
         return ColumnEffect(name, *shares)
@@ -138,6 +138,16 @@ def _column(name: str, first: pa.Table, before: pa.Table, after: pa.Table) -> Co
     vary = len(y) > 1 and x.std() > 0 and y.std() > 0
     related = float(np.corrcoef(x, y)[0, 1]) if vary else None
     return ColumnEffect(name, *shares, float(y.mean()), float(y.std()), related)
+
+
+def _unchanged(before: pa.ChunkedArray, after: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Return which cells are as before: equal text, numbers that differ by rounding of floats only, or both empty."""
+    if _numeric(before.type) and _numeric(after.type):
+        near: NDArray[np.bool_] = np.isclose(_numbers(before), _numbers(after), rtol=_SAME, atol=0.0, equal_nan=True)
+        return near
+    old, new = _text(before), _text(after)
+    both_empty = pc.and_(pc.is_null(old), pc.is_null(new))
+    return np.asarray(pc.or_(pc.fill_null(pc.equal(old, new), False), both_empty).to_numpy(zero_copy_only=False))
 
 
 def _moved(old: pa.Array, new: pa.Array) -> float:

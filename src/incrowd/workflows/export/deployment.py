@@ -5,13 +5,14 @@ The publisher fills in what only they know (who, for which use, where); the numb
 
 from __future__ import annotations
 
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 
-from incrowd.core.certificate import COMPOSITION
+from incrowd.core.certificate import COMPOSITION, Amounts
 from incrowd.core.rounding import exact, float_up
 from incrowd.core.terms import joined
 from incrowd.core.words import counted, listed
@@ -72,8 +73,8 @@ def entry(release: ReleaseDescription) -> dict[str, Any]:
                 },
                 "privacy_parameters_details": (
                     f"By {joined(certificate.accounting.rule)}. Charged to this dataset so far: "
-                    f"{counted(certificate.accounting.releases, 'release')}, together epsilon "
-                    f"{certificate.accounting.total.epsilon} and delta {certificate.accounting.total.delta}."
+                    f"{counted(certificate.accounting.releases, 'release')}, together "
+                    f"{_together(certificate.accounting.total)}."
                 ),
             },
             "deployment_model": {
@@ -109,3 +110,8 @@ def _product(release: ReleaseDescription) -> str:
     if family == "learning":
         return "Machine learning model"
     return "Dataset" if family in _FAMILIES_OF_ROWS else "Summary statistics"
+
+
+def _together(total: Amounts) -> str:
+    bounded = Decimal(total.epsilon).is_finite()
+    return f"epsilon {total.epsilon} and delta {total.delta}" if bounded else "without a bound on the privacy loss"

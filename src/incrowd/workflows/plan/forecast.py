@@ -110,8 +110,11 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
     >>> plan({"incrowd": 1, "dataset": {"name": "people"}, "columns": columns, "release": release}).allowed
     False
     """
+    from incrowd.workflows.release.recover import hidden_releases
+
     policy = load_policy(policy)
     guarantee = policy.plan.guarantee
+    hidden: tuple[str, ...] = ()
     spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     standing = None
     try:
@@ -123,6 +126,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
             standing = ledger.standing(dataset)
             ledger.preview({dataset: guarantee})
         book = find_book(policy)
+        hidden = tuple(release.sentence for release in hidden_releases(policy, book))
         require_look(policy, book)
         earlier_releases(policy, book, anyway=False)
         require_useful(policy)
@@ -137,7 +141,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
         standing,
         refusal is None,
         refusal,
-        warnings_of(policy, policy.plan.claims),
+        (*warnings_of(policy, policy.plan.claims), *hidden),
     )
 
 

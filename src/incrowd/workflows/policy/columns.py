@@ -19,7 +19,7 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.shared.steps import Connect, Relate
+from incrowd.methods.graphs.shared.steps import ADD, Connect, Relate
 from incrowd.workflows.policy.sections import ColumnSection, EdgesSection, HierarchySection, TableSection
 
 Span = TypeVar("Span", Numbers, Dates)
@@ -253,17 +253,28 @@ def node_columns(name: str, declared: tuple[Column, ...]) -> tuple[Column, ...]:
     return (Column(name, Role.IDENTIFIER), *declared)
 
 
+def require_listed(unit: Unit) -> None:
+    """Refuse to protect nodes that are known by their edges alone: without one node, its neighbors could vanish too."""
+    if not unit.kind.of_edges:
+        raise InvalidParameter(
+            "nodes are protected, and they are not listed: in an edge list alone, a node that leaves can take others "
+            "with it. Write source: under nodes:, or protect edges, unit: {kind: edge}."
+        )
+
+
 def graph_schema(columns: tuple[Column, ...], unit: Unit, section: EdgesSection) -> GraphSchema:
     """Return the schema of a graph: columns of nodes, the unit, and what is declared of edges."""
     return GraphSchema(columns, unit, Relations(section.kinds, section.directed))
 
 
-def edge_rules(section: EdgesSection, *, apart: bool) -> Connect:
-    """Return how rows become edges, those of each kind and direction apart where the method takes them so."""
+def edge_rules(section: EdgesSection, *, apart: bool, listed: bool) -> Connect:
+    """Return how rows become edges, those of each kind and direction apart where the method takes them so.
+
+    Where nodes are not listed, edges add the nodes that they name.
+    """
     if len(set(section.ends)) < 2 or section.kind in section.ends:
         raise InvalidParameter("the ends and the kind of an edge need separate columns.")
     if len(set(section.kinds)) < len(section.kinds):
         raise InvalidParameter("a kind of edges is declared twice: name each kind once under kinds.")
-    return (Relate if apart else Connect)(
-        section.directed, section.kinds, section.loops, section.doubles, section.unknown
-    )
+    unknown = section.unknown if listed else ADD
+    return (Relate if apart else Connect)(section.directed, section.kinds, section.loops, section.doubles, unknown)

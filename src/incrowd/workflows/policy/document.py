@@ -13,6 +13,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from incrowd.core.limits import DOCUMENT_BYTES
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.sections import NAMED, SETTINGS
 
@@ -157,6 +158,8 @@ def is_policy(file: FilePath) -> bool:
     if file.suffix not in (".yaml", ".yml"):
         return False
     try:
+        if file.stat().st_size > DOCUMENT_BYTES:
+            return False
         with file.open(encoding="utf-8") as text:
             return any(line.startswith("incrowd:") for line in text)
     except (OSError, UnicodeDecodeError):

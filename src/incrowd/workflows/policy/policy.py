@@ -10,12 +10,14 @@ from typing import Any
 
 from incrowd.accounting.budget import Budget
 from incrowd.core.codec import digest
+from incrowd.core.limits import DOCUMENT_BYTES
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.around import ConsentGate, require_gate
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
+from incrowd.engines.regular_file import bounded
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
 from incrowd.governance.consent.event import check_purpose
@@ -29,6 +31,7 @@ from incrowd.workflows.policy.columns import (
     graph_schema,
     node_columns,
     other_table,
+    require_listed,
 )
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
@@ -119,7 +122,8 @@ def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | Non
         return policy_of(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
     path = Path(policy)
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:  # it may be a pipe: the person who names a policy knows
+            text = bounded(file.read(DOCUMENT_BYTES + 1), DOCUMENT_BYTES, path).decode("utf-8")
     except OSError as error:
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
@@ -163,6 +167,8 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         schema = Schema(columns, unit) if section.edges is None else graph_schema(columns, unit, section.edges)
         if section.purpose is not None:
             require_gate(schema.unit)
+        if section.nodes is not None and section.nodes.source is None:
+            require_listed(unit)
         method = None if section.release is None else with_files(method_of(document, where, schema), folder)
         method = None if method is None else with_population(method, schema, folder)
         tables = _tables(section, schema, document, (where, folder))
@@ -197,7 +203,7 @@ def _place_of_graph(
         _source(edges.source, folder, ends),
         edges.ends,
         edges.kind,
-        edge_rules(edges, apart=apart),
+        edge_rules(edges, apart=apart, listed=section.nodes.source is not None),
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from incrowd.core.table import DEFAULTS, Engine, Opened, SourceOptions
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.guess import guessed_options
 from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.regular_file import is_regular
 from incrowd.engines.settings import Local, Settings, override
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy.policy import Policy
@@ -101,8 +102,11 @@ def released_levels(data: str | None) -> dict[str, int]:
     """
     if data is None or not is_release(data):
         return {}
+    from incrowd.workflows.verify.verify import plain_certificate
+
     try:
-        levels = json.loads((Path(data) / CERTIFICATE).read_text(encoding="utf-8"))["evidence"].get("levels", {})
+        evidence: Any = plain_certificate(Path(data))["evidence"]
+        levels = evidence.get("levels", {})
         lists = {str(name): level if isinstance(level, list) else [level] for name, level in levels.items()}
         return {name: int(levels[0]) for name, levels in lists.items() if len(levels) == 1}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -111,6 +115,8 @@ def released_levels(data: str | None) -> dict[str, int]:
 
 def _data_file(release: Path) -> Path:
     files = sorted(path for path in release.iterdir() if path.suffix in _FORMATS)
+    if any(not is_regular(path) for path in files):
+        raise SourceUnreadable(f"{release} contains a link, a device or a pipe: a release consists of files.")
     if len(files) != 1:
         what = "no data file" if not files else f"{len(files)} data files"
         raise SourceUnreadable(f"{release} contains {what}: give the file of one table.")

@@ -312,7 +312,7 @@ class ConsentSection(Section):
 
 
 class TableSection(Section):
-    """One more table that questions may read: of the same people, or public."""
+    """One more table that queries may read: of the same people, or public."""
 
     source: AnySource = Field(description="Where its rows are.")
     public: bool = Field(False, description="Whether the table is public and needs no protection.")
@@ -331,11 +331,20 @@ class TableSection(Section):
 class NodesSection(Section):
     """The nodes of a graph: where they are, what tells them apart, and what else is known of each."""
 
-    source: AnySource = Field(description="Where the nodes are: a table, or a GraphML file.")
+    source: AnySource | None = Field(
+        None,
+        description="Where the nodes are: a table, or a GraphML file; without one, the nodes are the ends of edges.",
+    )
     id: str = Field(description="The node ID column; it is not released.")
     columns: dict[str, ColumnSection] = Field(
         default_factory=dict, description="Further columns of nodes, declared as those of a table are."
     )
+
+    @model_validator(mode="after")
+    def _columns_of_a_source(self) -> NodesSection:
+        if self.columns and self.source is None:
+            raise ValueError("columns of nodes need a source: an edge list names nodes only")
+        return self
 
 
 class EdgesSection(Section):

@@ -64,6 +64,11 @@ _ATTACKERS = {
     "journalist": "does not know whether the person is in it and wants to show that anyone can be found",
     "marketer": "wants to match as many rows as possible; the average counts",
 }
+_THRESHOLDS = {
+    "0.09": "classes of at least 11; European Medicines Agency, Policy 0070, for public release",
+    "0.2": "classes of at least 5; a common custom",
+    "0.33": "classes of at least 3; a custom for recipients under contract",
+}
 _TESTS = {
     "singling out": "Can one person's row be told from all others?",
     "linkability": "Can rows about one person be linked across tables?",
@@ -229,6 +234,8 @@ class ReportPage:
     comparison: Markup | None
     beliefs: tuple[tuple[str, str], ...]
     curve: Markup | None
+    claims: tuple[tuple[int, Claim], ...]
+    other_bounds: tuple[tuple[int, Claim], ...]
     gaps: tuple[Remark, ...]
     limits: tuple[str, ...]
     composition: str
@@ -284,6 +291,8 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
         if label.odds.bounded
         else (),
         curve=loss_curve(certificate.guarantee, label.odds),
+        claims=tuple(item for item in enumerate(claims, 1) if not item[1].restates),
+        other_bounds=tuple(item for item in enumerate(claims, 1) if item[1].restates),
         gaps=tuple(gaps(claims)),
         limits=LIMITS,
         composition=COMPOSITION,
@@ -292,7 +301,7 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
         cards=_cards(certificate),
         recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),
         budget=budget_of(certificate.accounting),
-        evidence=_evidence(certificate, _sizes(certificate, picture), figure),
+        evidence=_evidence(certificate, _sizes(certificate, picture), figure, _tests(certificate, output)),
         identity=_identity(certificate),
         assumptions=tuple(assumptions(claims)),
     )
@@ -318,9 +327,23 @@ def _cards(certificate: Certificate) -> tuple[Card, ...]:
     return tuple(Card(*text, scene) for text, scene in zip(texts, scenes(step.glyph for step in steps), strict=True))
 
 
-def _evidence(certificate: Certificate, sizes: list[tuple[str, int]], picture: Markup | None) -> Evidence:
+def _tests(certificate: Certificate, output: Any) -> list[tuple[str, str, str]]:
+    """Return the three tests of Opinion 05/2014, each with its question and what the output says to it."""
+    if output is None:
+        return []
+    private = Decimal(certificate.accounting.spent.epsilon).is_finite()
+    opinion = output.opinion(certificate.guarantee.unit, private=private)
+    return [(name, question, opinion[name]) for name, question in _TESTS.items() if name in opinion]
+
+
+def _evidence(
+    certificate: Certificate,
+    sizes: list[tuple[str, int]],
+    picture: Markup | None,
+    tests: list[tuple[str, str, str]],
+) -> Evidence:
     numbers = certificate.evidence
-    limits = {Decimal(limit): source for limit, source in dict(numbers.get("thresholds", {})).items()}
+    limits = {Decimal(limit): source for limit, source in _THRESHOLDS.items() if "prosecutor" in numbers}
     return Evidence(
         sizes,
         picture,
@@ -332,7 +355,7 @@ def _evidence(certificate: Certificate, sizes: list[tuple[str, int]], picture: M
             for name, knows in _ATTACKERS.items()
             if name in numbers
         ],
-        [(name, question, str(numbers[name])) for name, question in _TESTS.items() if name in numbers],
+        tests,
     )
 
 

@@ -21,6 +21,8 @@ from incrowd.workflows.policy.internal import write_private
 STEPS, PAGE = "steps.json", "steps.html"
 _STYLE = (files("incrowd.workflows.report") / "style.css").read_text(encoding="utf-8")
 _NONE = "–"
+_HARDLY = 0.01
+"""The share of changed values up to which the page says in words that a column was left as it is."""
 _PRIVATE = 0o600
 _OVER = "in the quasi-identifiers"
 _RISK = ["After", "Rows", "Alone", "Smallest class", "Linked at random", "Linked by nearness"]
@@ -61,6 +63,7 @@ def steps_section(plain: Mapping[str, Any]) -> Markup:
             tag("p", _explanation()),
             tag("h3", "What each step did to the columns"),
             table("Columns, step by step", _COLUMN, _columns(named, steps)),
+            *(tag("p", tag("strong", sentence)) for sentence in _without_effect(steps)),
             *(part for pair in zip(pairwise(named), pairwise(steps), strict=True) for part in _pictures(*pair)),
         ]
     )
@@ -82,6 +85,15 @@ def _risk(name: str, step: Mapping[str, Any]) -> list[str]:
 def _columns(named: Sequence[str], steps: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     places = range(len(steps[0]["columns"]))
     return [_column(name, step["columns"][place]) for place in places for name, step in zip(named, steps, strict=True)]
+
+
+def _without_effect(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each masked column whose values are all still as read, or nearly all."""
+    return [
+        f"Column “{column['name']}”: the masks left {1 - column['changed']:.1%} of the values as they were read."
+        for column in steps[-1]["columns"]
+        if steps[-1]["rows"] and column["changed"] <= _HARDLY
+    ]
 
 
 def _column(step: str, column: Mapping[str, Any]) -> list[str]:

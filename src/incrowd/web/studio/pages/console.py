@@ -16,7 +16,7 @@ from incrowd.drawing.charts import IntervalEstimate, error_bars
 from incrowd.drawing.markup import joined, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer import Answer, AnswerColumn
-from incrowd.queries.question import QueryTerms
+from incrowd.queries.query import QueryTerms
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import paid, pay, payment_key
@@ -46,7 +46,7 @@ class _Follower:
 
 
 def show(request: PageRequest) -> PageContent | Redirect:
-    """Show what may be asked and was asked, the price of a question, or an answer."""
+    """Show what may be asked and was asked, the price of a query, or an answer."""
     file = request.policy_file()
     policy = file.policy
     content: dict[str, Any] = {
@@ -107,7 +107,7 @@ def again(request: PageRequest) -> Redirect:
 
 
 def _asking(request: PageRequest) -> QueryRequest:
-    """Return the question of a form."""
+    """Return the query of a form."""
 
     def number(name: str) -> Fraction | None:
         return exact(request.value(name), name) if request.value(name) else None
@@ -129,7 +129,7 @@ def _what(request: PageRequest) -> str:
 
 
 def _priced(request: PageRequest, service: QueryService, policy: Policy) -> dict[str, Any]:
-    """Return what a question costs, or why it is not answered; no row is read for it."""
+    """Return what a query costs, or why it is not answered; no row is read for it."""
     try:
         estimate = service.price(_asking(request))
     except IncrowdError as problem:
@@ -150,7 +150,7 @@ def _free(request: PageRequest, repeated: bool) -> bool:
 
 
 def ask(request: PageRequest) -> Redirect:
-    """Ask: a new question after a typed confirmation, once; one that was answered for free again."""
+    """Ask: a new query after a typed confirmation, once; one that was answered for free again."""
     file = request.policy_file()
     policy, asking = file.policy, _asking(request)
     if request.value("free"):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.guess import guessed_options, policy_keys
+from incrowd.engines.worker import limited
 from incrowd.errors import InvalidParameter
-from incrowd.web.studio.jobs import Tell
+from incrowd.web.studio.jobs import Tell, Work
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, RowAccessLog
 from incrowd.web.studio.rows import PROFILE
@@ -19,7 +20,7 @@ from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.profile.draft_policy import draft, write_draft
 from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
-from incrowd.workflows.profile.profile import profile
+from incrowd.workflows.profile.profile import TableProfile, profile
 
 _SHOWN = 6
 _SINGLE = ("encoding", "delimiter", "decimal", "thousands", "sheet", "header_row")
@@ -67,26 +68,52 @@ def _reading(request: PageRequest) -> PageContent | Redirect:
     if request.value("drafted") and drafted is not None:
         return request.to("columns", policy=drafted.name, data="")
     options = _options(request)
-    read = guessed_options(path, options)
-    rows = LOCAL.open(path, read)
     RowAccessLog(path.parent, path.name).add("the first rows")
-    batch = next(iter(rows.batches(rows.names)), None)
-    first = [] if batch is None else batch.slice(0, _SHOWN).to_pylist()
+    seen = request.job(f"first rows {_key(request, path)}", f"Reading the first rows of {name}", _first(path, options))
+    first: FirstRows = request.result(request.jobs.wait(seen.id))
     target = _free(request, path).name
     reading = {
         "name": name,
         "options": {option: request.value(option) for option in _OPTIONS},
-        "guesses": list(read.guesses),
-        "notes": list(rows.notes),
-        "keys": {key: str(value) for key, value in policy_keys(read).items()},
-        "columns": list(rows.names),
-        "rows": [[None if row[name] is None else str(row[name])[:80] for name in rows.names] for row in first],
-        "count": rows.rows,
+        **vars(first),
         "policy": target,
         "period": request.value("period"),
     }
     line = command("incrowd", "profile", name, *_words(request), "--write", target)
     return PageContent({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """How a table is read, its columns, and the start of its rows as text."""
+
+    guesses: list[str]
+    notes: list[str]
+    keys: dict[str, str]
+    columns: list[str]
+    rows: list[list[str | None]]
+    count: int | None
+
+
+def first_rows(path: Path, options: SourceOptions) -> FirstRows:
+    """Guess how a table is read, and read its first rows."""
+    read = guessed_options(path, options)
+    rows = LOCAL.open(path, read)
+    batch = next(iter(rows.batches(rows.names)), None)
+    first = [] if batch is None else batch.slice(0, _SHOWN).to_pylist()
+    texts = [[None if row[name] is None else str(row[name])[:80] for name in rows.names] for row in first]
+    keys = {key: str(value) for key, value in policy_keys(read).items()}
+    return FirstRows(list(read.guesses), list(rows.notes), keys, list(rows.names), texts, rows.rows)
+
+
+def _first(path: Path, options: SourceOptions) -> Work:
+    return lambda tell: limited(first_rows, path, options, stop=tell)
+
+
+def profiled_file(path: Path, options: SourceOptions, tell: Tell) -> tuple[TableProfile, SourceOptions]:
+    """Read every row of a table, and return what its columns hold and how it was read."""
+    read = guessed_options(path, options)
+    return profile(LOCAL.watched(LOCAL.open(path, read), tell)), read
 
 
 def _words(request: PageRequest) -> list[str]:
@@ -127,9 +154,7 @@ def write(request: PageRequest) -> Redirect:
     wish = DraftRequest(DraftGoal.MICRODATA, period)
 
     def work(tell: Tell) -> PolicyFile:
-        read = guessed_options(path, options)
-        rows = LOCAL.open(path, read)
-        profiled = profile(LOCAL.watched(rows, tell))
+        profiled, read = limited(profiled_file, path, options, tell=tell)
         origin = Origin(Path(os.path.relpath(path, target.parent)).as_posix(), policy_keys(read))
         write_draft(draft(profiled, origin, wish).text, target)
         file = PolicyFile(target, request.folder.name(target), request.folder.root)

@@ -93,8 +93,10 @@ def _plain(planned: Forecast) -> dict[str, Any]:
         "delta": short_up(planned.delta) if bounded else None,
         "because": texts(planned.guarantee.because),
         "assumes": list(map(str, sorted(planned.guarantee.assumes))),
-        "claims": [{"kind": claim.kind, "sentence": claim.sentence} for claim in policy.plan.claims],
-        "expected": None if expected is None else expected.sentence,
+        "claims": [
+            {"kind": claim.kind, "sentence": claim.sentence, "restates": claim.restates} for claim in policy.plan.claims
+        ],
+        "expected": [] if expected is None else [expected.spread, *expected.lines],
         "undeclared": undeclared(policy),
         "warnings": list(planned.warnings),
         "drafted": [*drafted_lines(policy), *([] if words is None else [words])],

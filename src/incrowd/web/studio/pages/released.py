@@ -6,16 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate
+from incrowd.engines.worker import limited
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.books import ledger_name
-from incrowd.web.studio.jobs import Job
+from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.report.label import label_of
 from incrowd.workflows.report.page import assumptions, describe, gaps
 from incrowd.workflows.verify.signing import sign_release
-from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
+from incrowd.workflows.verify.verify import Verification, read_certificate, verify_named
 
 
 def show(request: PageRequest) -> PageContent:
@@ -68,13 +69,16 @@ def policy_of(request: PageRequest, certificate: Certificate) -> str:
 
 def _verification(request: PageRequest, folder: Path, policy_name: str, public: list[Path]) -> Job:
     written = (folder / CERTIFICATE).stat().st_mtime_ns
-    policy = request.named_policy(policy_name).policy if policy_name else None
+    file = request.named_policy(policy_name) if policy_name else None
+    policy = None if file is None else file.policy
     trusted = public[0] if len(public) == 1 and read_certificate(folder).signature is not None else None
 
-    def work(_tell: object) -> Verification:
-        ledger = None if policy is None else find_book(policy)
-        same = policy if policy is not None and policy.hash == read_certificate(folder).policy_hash else None
-        return verify(folder, **References(ledger=ledger, policy=same, trusted=trusted))
+    def work(tell: Tell) -> Verification:
+        ledger = None if policy is None or find_book(policy) is None else policy.ledger_address
+        same = policy is not None and policy.hash == read_certificate(folder).policy_hash
+        path = file.path if file is not None and same else None
+        checked: Verification = limited(verify_named, folder, path, ledger, trusted, stop=tell)
+        return checked
 
     return request.job(f"verify {folder} {written} {policy and policy.hash}", "Recomputing every claim", work)
 

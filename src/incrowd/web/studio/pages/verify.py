@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.engines.worker import limited
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.verifier.check import CheckOutcome, Verdict
 from incrowd.web.studio.books import books_of, ledger_name
-from incrowd.web.studio.jobs import Job, Work
+from incrowd.web.studio.jobs import Job, Tell, Work
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.export.formats import Exported, PublisherInfo, exported
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import Verification, read_certificate, verify
+from incrowd.workflows.verify.verify import Verification, read_certificate, verify_named
 
 FORMS = {"croissant": "croissant.json", "ro-crate": "ro-crate.zip", "ddi": "ddi.xml", "dp-registry": "dp-registry.yaml"}
 """The forms that a button offers, and how the file of each is called."""
@@ -30,11 +31,12 @@ _ORDER = ("failed", "not known here", "assumed", "passed")
 
 @dataclass(frozen=True)
 class _Held:
-    """What a release is compared with: a policy by the name of its file, and a ledger by its address."""
+    """What a release is compared with: a policy by the name of its file, and a ledger by its name and address."""
 
     file: str | None = None
     policy: Policy | None = None
     ledger: Ledger | None = None
+    name: str | None = None
     address: str | None = None
 
 
@@ -53,7 +55,7 @@ def show(request: PageRequest) -> PageContent:
         "releases": request.folder.releases(),
         "policies": request.folder.policies(),
         "against": request.value("against"),
-        "held": {"policy": held.file, "ledger": held.address},
+        "held": {"policy": held.file, "ledger": held.name},
         "signer": request.value("signer"),
         "problem": _plainly(request, checked.problem),
         "verification": None if verification is None else _plain(verification),
@@ -74,9 +76,12 @@ def _check(request: PageRequest, folder: Path, held: _Held) -> tuple[str, str, W
     head = None if held.ledger is None else held.ledger.chain.head().hash
     references = (held.file, None if held.policy is None else held.policy.hash, head, request.value("signer"))
 
-    def work(_tell: object) -> Verification:
+    policy = None if held.file is None else request.named_policy(held.file).path
+
+    def work(tell: Tell) -> Verification:
         _require_plain_names(folder)
-        return verify(folder, policy=held.policy, ledger=held.ledger, trusted=signer)
+        checked: Verification = limited(verify_named, folder, policy, held.address, signer, stop=tell)
+        return checked
 
     return f"verify {_state(folder)} {references}", f"Checking {request.value('release')}", work
 
@@ -88,8 +93,12 @@ def _against(request: PageRequest, folder: Path) -> _Held:
         return _Held()
     if named:
         policy = request.named_policy(named).policy
-        ledger, address = find_book(policy), ledger_name(policy.ledger_address, request.folder.root)
-        return _Held(named, policy, ledger, None if ledger is None else address)
+        ledger = find_book(policy)
+        if ledger is None:
+            return _Held(named, policy)
+        return _Held(
+            named, policy, ledger, ledger_name(policy.ledger_address, request.folder.root), policy.ledger_address
+        )
     try:
         certificate = read_certificate(folder)
     except IncrowdError:  # the check says so
@@ -98,7 +107,7 @@ def _against(request: PageRequest, folder: Path) -> _Held:
     same = ((name, policy) for name, policy in books.policies.items() if policy.hash == certificate.policy_hash)
     name, same_policy = next(same, (None, None))
     book = next((ledger for ledger in books.ledgers if ledger.ledger.id == certificate.ledger.chain), None)
-    return _Held(name, same_policy) if book is None else _Held(name, same_policy, book.ledger, book.name)
+    return _Held(name, same_policy) if book is None else _Held(name, same_policy, book.ledger, book.name, book.address)
 
 
 def _require_plain_names(folder: Path) -> None:
@@ -128,7 +137,8 @@ def _plain(verification: Verification) -> dict[str, Any]:
         "protects": str(certificate.guarantee.unit),
         "method": certificate.method.name,
         "claims": [
-            {"kind": claim.kind, "sentence": claim.sentence, "facts": list(claim.facts)} for claim in certificate.claims
+            {"kind": claim.kind, "sentence": claim.sentence, "facts": list(claim.facts), "restates": claim.restates}
+            for claim in certificate.claims
         ],
         "spent": vars(certificate.accounting.spent),
         "signed": certificate.signature is not None,
@@ -153,9 +163,10 @@ def _written(request: PageRequest, folder: Path) -> Job:
         raise InvalidParameter(f"a release is written as {', '.join(FORMS)}.")
     held = {name: request.value(name) or None for name in _HOLDER}
 
-    def work(_tell: object) -> Exported:
+    def work(tell: Tell) -> Exported:
         _require_plain_names(folder)
-        return exported(folder, to, PublisherInfo(**held))
+        made: Exported = limited(exported, folder, to, PublisherInfo(**held), stop=tell)
+        return made
 
     return _begun(request, f"export {_state(folder)} {to} {sorted(held.items())}", f"Writing {to}", work)
 
@@ -210,7 +221,7 @@ def again(request: PageRequest) -> Redirect:
 
 def _lines(request: PageRequest, held: _Held) -> tuple[str, ...]:
     name = request.value("release")
-    options = {"--policy": held.file, "--ledger": held.address, "--public-key": request.value("signer")}
+    options = {"--policy": held.file, "--ledger": held.name, "--public-key": request.value("signer")}
     words = [word for option, value in options.items() if value for word in (option, value)]
     check = command("incrowd", "verify", name, *words)
     to = request.value("to")
