@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
 
 
+STATED = "stated by the maker"
+"""What findings about evidence are called that a step paid for and that no file shows."""
+
+
 class Verdict(StrEnum):
     """What a check says in one word."""
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.engines.readers.sources import open_source
-from incrowd.verifier.check import CheckOutcome, Problem, undecided
+from incrowd.verifier.check import STATED, CheckOutcome, Problem, undecided
 
 _LEVELS = frozenset({"levels"})  # which level a label is from, only its hierarchy tells
 
@@ -29,7 +29,7 @@ def check_output(
     yield CheckOutcome("evidence", _evidence(certificate, output, stated), "the file shows the same")
     names = sorted(stated & set(certificate.evidence))
     if names:
-        yield undecided("stated by the maker", f"no file shows {', '.join(names)}")
+        yield undecided(STATED, f"no file shows {', '.join(names)}")
     files = files[: len(output.parts)]  # documents stand after the tables
     scattered = any(_scattered(part, path) for part, path in zip(output.parts, files, strict=True))
     order = Problem("equal rows are not adjacent") if scattered else None

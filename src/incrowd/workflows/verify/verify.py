@@ -22,7 +22,7 @@ from incrowd.drawing.card import card, facts
 from incrowd.engines.regular_file import identity_of, is_regular, open_regular, read_bounded
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain_entry import Anchor
-from incrowd.verifier.check import Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
+from incrowd.verifier.check import STATED, Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
 from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, is_present, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.workflows.coarsen.steps import Parent
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy
 
 _ASSUMED, _REPORT, _CODE = "assumption", "report", "outside code"
-_OUTSIDE = {_ASSUMED, _CODE, "files", "ledger", "parent", "policy", _REPORT, "signature"}
+_OUTSIDE = {_ASSUMED, _CODE, STATED, "files", "ledger", "parent", "policy", _REPORT, "signature"}
 """Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
@@ -115,8 +115,11 @@ class Verification:
         ]
         open_ = [finding for finding in self.findings if finding.verdict is Verdict.UNKNOWN]
         lines += [
-            ("? not checked here", f"{finding.about}: {finding.why}") for finding in open_ if finding.about != _ASSUMED
+            ("? not checked here", f"{finding.about}: {finding.why}")
+            for finding in open_
+            if finding.about not in (STATED, _ASSUMED)
         ]
+        lines += [(f"? {STATED}", finding.why) for finding in open_ if finding.about == STATED]
         lines += [("? assumed", finding.why) for finding in open_ if finding.about == _ASSUMED]
         return [*lines, ("✓ passed", _check_count(self.findings))]
 
