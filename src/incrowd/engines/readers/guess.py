@@ -41,9 +41,9 @@ _NUMBERS = (
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y")
 _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"
-_FEWEST = 2
-_BLOCK = 1 << 22
-_GLANCE = 20
+_FEWEST = 2  # one amount may be a code
+_BLOCK = 1 << 22  # bytes read at a time
+_GLANCE = 20  # values tried before all are: most formats fail at once
 
 
 @dataclass(frozen=True)
