@@ -66,6 +66,7 @@ def test_a_line_is_sought_within_the_definition_that_is_named() -> None:
 
 def test_a_sabotage_is_noticed_survives_or_is_left_when_the_time_is_over(tmp_path: Path) -> None:
     (tmp_path / "src" / "incrowd").mkdir(parents=True)
+    (tmp_path / "src" / "incrowd" / "__init__.py").write_text("")
     (tmp_path / "src" / "incrowd" / "toy.py").write_text("def noisy(count, noise):\n    return count + noise\n")
     (tmp_path / "tests" / "sabotage").mkdir(parents=True)
     (tmp_path / "tests" / "sabotage" / "first_failure.py").write_bytes((HERE / "first_failure.py").read_bytes())
