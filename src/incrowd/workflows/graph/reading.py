@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
-from incrowd.core.nearest import nearest_ids
+from incrowd.core.nearest import IdIndex
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
 from incrowd.engines.local.views import Consenting
@@ -99,8 +99,8 @@ def unknown_nodes(policy: Policy, rows: GraphRows, most: int = 5) -> UnknownNode
         for column, mask in zip(ends, unknown, strict=True):
             if len(names) < most:
                 names |= dict.fromkeys(column.filter(mask).drop_null().unique()[:most].to_pylist())
-    listed = ids.drop_null().to_pylist() if names else []
-    near = tuple((name, nearest_ids(name, listed)) for name in list(names)[:most])
+    listed = IdIndex.of(ids.drop_null().to_pylist() if names else ())
+    near = tuple((name, listed.nearest(name)) for name in list(names)[:most])
     return UnknownNodes(number, place.connect.unknown == REFUSE, near)
 
 
