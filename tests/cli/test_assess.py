@@ -115,7 +115,7 @@ def test_several_releases_are_put_on_a_map(run: Runner, tmp_path: Path, monkeypa
 def test_counts_are_assessed_without_attackers_and_it_is_said_why(run: Runner) -> None:
     outcome = run("assess counted --policy policy.yaml")
     assert outcome.code == 0, outcome.err
-    assert "masked or synthetic rows, or counts" in outcome.out
+    assert "synthetic rows, counts or changed values" in outcome.out
     assert "prosecutor" not in outcome.out
 
 

@@ -208,6 +208,8 @@ def _number(value: float | None) -> str:
 
 
 def _show(assessment: Assessment) -> None:
+    from incrowd.workflows.assess.section import MASKED, masked_lines
+
     share = assessment.released / assessment.rows if assessment.rows else 0.0
     several = f" in {len(assessment.tables)} tables" if len(assessment.tables) > 1 else ""
     meaning = "information loss: 0 keeps every value, 1 keeps none; a suppressed row counts as 1"
@@ -231,6 +233,8 @@ def _show(assessment: Assessment) -> None:
     )
     if assessment.risks:
         _show_risks(assessment)
+    if assessment.masked is not None:
+        print_table(MASKED, masked_lines(assessment.masked), assessment.masked.note, header=("", "success", "baseline"))
     _show_measures(assessment)
     if assessment.preserved:
         facts = [(f"{fact.sentence} ({', '.join(fact.columns)})", fact.verdict) for fact in assessment.preserved]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,12 @@ from incrowd.quality.ladder import class_losses, mean_loss
 from incrowd.workflows.assess.comparison import Crowds, Original, ShownTable, crowds, held, shown_names, shown_tables
 from incrowd.workflows.assess.identity import IdentityRisk, SpecialRows, by_weights, identity_risk, special_rows
 from incrowd.workflows.assess.labels import LabelMap
+from incrowd.workflows.assess.masked_risk import MaskedRisk, masked_risk
 from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease, levels_of_steps
 from incrowd.workflows.assess.utility import SyntheticQuality, Utility, synthetic_quality, utility
 from incrowd.workflows.attack.attack import AttackReport
+from incrowd.workflows.attack.publication import masks_of, table_of
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
@@ -31,9 +33,9 @@ from incrowd.workflows.policy.policy import Policy
 THRESHOLD = 0.2
 """A row is at risk if an attacker is right about it with a higher probability: usual for data shared with few."""
 NOT_JUDGED = (
-    "This release has masked or synthetic rows, or counts: its equivalence classes do not show who is who, so the risk "
-    "after the release is not judged here. That does not mean that it is low: `incrowd attack`, or --control here, "
-    "matches masked values by distance."
+    "This release has synthetic rows, counts or changed values: its equivalence classes do not show who is who, so the "
+    "risk after the release is not judged here. That does not mean that it is low: `incrowd attack`, or --control "
+    "here, runs attacks on it."
 )
 _SAMPLED = "There are too many classes to count every crowd: {:,} of {:,} were counted, evenly spaced."
 _BLANKS = "An empty cell counts as a value of its own here: if it can be any value, crowds are larger."
@@ -80,8 +82,8 @@ class Assessment:
     """Released rows, information loss by column, risk before and after for three attackers, and further measures.
 
     `classes_after`, `risks`, `example` and `smallest_crowd` are set where rows of people were released, `preserved`
-    where masks claim to preserve statistics, `quality` for synthetic rows, and `lab` where attacks were run with a
-    control group.
+    where masks claim to preserve statistics, `masked` where masks moved values, `quality` for synthetic rows, and `lab`
+    where attacks were run with a control group.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Assessment:
     preserved: tuple[PreservedStatistic, ...] = ()
     quality: SyntheticQuality | None = None
     lab: AttackReport | None = None
+    masked: MaskedRisk | None = None
 
     @property
     def loss_released(self) -> float | None:
@@ -148,6 +151,7 @@ def assess(
     links = None if weighing is None else by_weights(original, quasi, weighing, engine)
     special = _special(tables[0], quasi) if faithful and len(tables) == 1 else None
     coded = data.counts.marginal([name for name in quasi if name in data.counts.names])
+    masked = None if faithful else _masked(read, original, names, policy)
     return Assessment(
         read.name,
         sizes.rows,
@@ -162,16 +166,23 @@ def assess(
         identity_risk(coded, (sizes, after), policy.section.dataset.population, special, links),
         _attributes(tables, quasi, policy, data),
         utility(tables, data, policy.schema),
-        _notes(tables, crowd_counts, data),
+        _notes(tables, crowd_counts, data, judged=faithful or masked is not None),
         preserved_statistics(read, original, policy, engine),
         synthetic_quality(read.tables[0], original, policy, engine) if len(read.tables) == 1 else None,
+        masked=masked,
     )
 
 
 def _without_certificate(rows: Rows, policy: Policy) -> ReadRelease:
     """Return rows without a certificate as a release under a policy, all of whose columns they must have."""
     require(rows.names, tuple(column.name for column in policy.schema.released))
-    return ReadRelease.of(rows, levels_of_steps(policy.plan.steps))
+    steps = policy.plan.steps
+    return replace(ReadRelease.of(rows, levels_of_steps(steps)), masks=masks_of(steps))
+
+
+def _masked(read: ReadRelease, original: Rows, names: Sequence[str], policy: Policy) -> MaskedRisk | None:
+    """Return the risk of masked rows by distance; the rows are read into memory, as they were to be masked."""
+    return masked_risk(read.tables, read.masks, table_of(original, names), policy.schema) if read.masks else None
 
 
 def _crowds(table: ShownTable, quasi: Sequence[str], data: Original) -> Crowds:
@@ -298,8 +309,10 @@ def _in_labels(table: ShownTable, quasi: Sequence[str], name: str) -> Homogeneit
     return homogeneity(coded, _places(table, quasi), coded.place(name))
 
 
-def _notes(tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], data: Original) -> tuple[str, ...]:
-    notes = [] if all(table.faithful for table in tables) else [NOT_JUDGED]
+def _notes(
+    tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], data: Original, *, judged: bool
+) -> tuple[str, ...]:
+    notes = [] if judged else [NOT_JUDGED]
     for table in tables:
         if table.listed:
             here, best = held(table, data)

@@ -15,10 +15,12 @@ from incrowd.measures.frontier import MappedRelease, risk_utility_map
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
+    from incrowd.attacks.finding import Rate
     from incrowd.measures.score import Score
     from incrowd.measures.utility.distances import TableDistance
     from incrowd.measures.utility.learning import LearnedScore
     from incrowd.workflows.assess.assess import Assessment
+    from incrowd.workflows.assess.masked_risk import MaskedRisk
 
 RISK, LOSS = "rows linked correctly, on average", "information loss of all rows"
 _NONE = "not judged"
@@ -27,6 +29,8 @@ _NONE = "not judged"
 def candidate(assessment: Assessment) -> MappedRelease:
     """Return a release as a candidate on the map: the marketer's risk after it, and the loss of all rows."""
     risk = assessment.risks["marketer"][1].average if assessment.risks else None
+    if assessment.masked is not None:
+        risk = assessment.masked.guessed.success.estimate
     return MappedRelease(assessment.name, risk, assessment.loss)
 
 
@@ -58,6 +62,7 @@ def section(assessment: Assessment) -> Markup:
             table("Rows and information loss", ["", "Number"], _rows(assessment)),
             table("Information loss by column", ["Column", "Level", "Released rows", "All rows"], _columns(assessment)),
             *([table("Risk", ["Attacker", "Before", "After"], _risks(assessment))] if assessment.risks else []),
+            *_masked(assessment),
             tag("div", *(tag("div", picture) for picture in pictures if picture is not None), class_="pair"),
             table("Utility", ["", "Value"], _utility(assessment)),
             *(
@@ -99,6 +104,26 @@ def _risks(assessment: Assessment) -> list[list[str]]:
         for name, (before, after) in assessment.risks.items()
         for what in (("average",) if name == "marketer" else ("highest", "above"))
     ]
+
+
+def _masked(assessment: Assessment) -> list[Markup]:
+    """Return what attackers find in masked rows by distance."""
+    if assessment.masked is None:
+        return []
+    lines = table(MASKED, ["", "Success", "Baseline"], masked_lines(assessment.masked))
+    return [lines, *(tag("p", note) for note in assessment.masked.note.split("\n"))]
+
+
+MASKED = "Disclosure risk after masks, by distance"
+
+
+def masked_lines(risk: MaskedRisk) -> list[tuple[str, str, str]]:
+    """Return the success of attacks on masked rows with its interval, and their baselines, in lines."""
+    return [(name, _rate(finding.success), f"{finding.baseline.estimate:.4f}") for name, finding in risk.lines]
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.estimate:.4f} [{rate.low:.3g}, {rate.high:.3g}]"
 
 
 def _preserved(assessment: Assessment) -> list[list[str]]:
