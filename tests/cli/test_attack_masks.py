@@ -101,3 +101,16 @@ def test_an_assessment_says_where_the_risk_of_a_release_is_not_judged() -> None:
     lines = _class_lines(Sizes(np.array([1, 1, 3])), None, 0)
     assert {line[-1] for line in lines} == {"not judged"}
     assert "the risk after the release is not judged here. That does not mean that it is low" in NOT_JUDGED
+
+
+def test_every_line_of_uniqueness_is_defined_with_one_record(run: Runner, tmp_path: Path) -> None:
+    written(tmp_path, WEAK["rounding"])
+    policy = json.loads((tmp_path / "policy.yaml").read_text(encoding="utf-8"))
+    policy["dataset"]["population"] = 5000
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy), encoding="utf-8")
+    assert run("release data.csv --policy policy.yaml --out out").code == 0
+    words = " ".join(run("assess out --policy policy.yaml --against data.csv").out.split())
+    for name in ("Special uniques: rows", "τ1: expected number", "τ2: expected number", "data intrusion: probability"):
+        assert name in words
+    assert "at least 95 %, for any population of which this is a random sample" in words
+    assert "For example, only one row of the data has" in words

@@ -247,10 +247,11 @@ def _show(assessment: Assessment) -> None:
 
 
 def _show_measures(assessment: Assessment) -> None:
-    from incrowd.workflows.assess.section import identity_lines, utility_lines
+    from incrowd.workflows.assess.section import identity_lines, identity_notes, utility_lines
 
     sets = [f"{', '.join(ranked.columns)} {ranked.unique:.1%}" for ranked in assessment.identity.ranking[:_SETS]]
-    note = f"Unique in the original rows: {'; '.join(sets)}." if sets else ""
+    notes = [f"Unique in the original rows: {'; '.join(sets)}."] if sets else []
+    note = "\n".join([*notes, *identity_notes(assessment)])
     print_table("Uniqueness", identity_lines(assessment), note, header=("", "before", "after"))
     lines = utility_lines(assessment)
     if lines:

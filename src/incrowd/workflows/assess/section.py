@@ -12,10 +12,12 @@ from incrowd.core.words import counted
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
 from incrowd.measures.frontier import MappedRelease, risk_utility_map
+from incrowd.measures.score import NORMAL_95
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Rate
+    from incrowd.measures.risk.population import LogLinearRisk
     from incrowd.measures.score import Score
     from incrowd.measures.utility.distances import TableDistance
     from incrowd.measures.utility.learning import LearnedScore
@@ -64,6 +66,8 @@ def section(assessment: Assessment) -> Markup:
             *([table("Risk", ["Attacker", "Before", "After"], _risks(assessment))] if assessment.risks else []),
             *_masked(assessment),
             tag("div", *(tag("div", picture) for picture in pictures if picture is not None), class_="pair"),
+            table("Uniqueness", ["", "Before", "After"], identity_lines(assessment)),
+            *(tag("p", note) for note in identity_notes(assessment)),
             table("Utility", ["", "Value"], _utility(assessment)),
             *(
                 [table("Statistics claimed to be preserved", ["Claim", "Columns", "Result"], _preserved(assessment))]
@@ -216,6 +220,41 @@ def identity_lines(assessment: Assessment) -> list[tuple[str, str, str]]:
         later = _NONE if attribute.after is None else f"l {attribute.after.l}, t {attribute.after.t:.3f}"
         lines.append((attribute.before.column, f"l {attribute.before.l}, t {attribute.before.t:.3f}", later))
     return lines
+
+
+def identity_notes(assessment: Assessment) -> list[str]:
+    """Return the definition of every line of `identity_lines`, with one worked record."""
+    identity = assessment.identity
+    notes = [_SPECIAL]
+    if example := identity.special[0].example:
+        values = " and ".join(f"{name} {'missing' if value is None else value}" for name, value in example.items())
+        notes.append(f"For example, only one row of the data has {values}.")
+    for both in (identity.population, identity.intrusion):
+        notes += [] if both is None else [_defined(both[0])]
+    if (model := identity.log_linear) is not None:
+        notes += [_defined(model.tau1), _defined(model.tau2), _model_note(model)]
+    notes += [] if identity.links is None else [_defined(identity.links)]
+    if assessment.attributes:
+        notes.append("l: fewest different values in a class. t: largest distance of a class from the whole table.")
+    return notes
+
+
+_SPECIAL = "Special uniques: rows that are singled out by some of the quasi-identifiers."
+
+
+def _model_note(model: LogLinearRisk) -> str:
+    """Return which model the estimates come from, and whether it fits."""
+    error = model.errors[model.model]
+    fits = "it fits" if abs(error) <= NORMAL_95 and not model.refuted else "it does not fit: read the intervals alone"
+    return f"τ1 and τ2 are by the model of {model.model}, whose error is {error:.1f} standard deviations: {fits}."
+
+
+def _defined(score: Score) -> str:
+    words = f"{_NAMES.get(score.name, score.name)}: {score.means}"
+    return f"{words}. Interval: {score.interval}." if score.interval else f"{words}."
+
+
+_NAMES = {"tau1": "τ1", "tau2": "τ2", "population uniqueness": "Unique in the population"}
 
 
 def scored(score: Score) -> str:
