@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pyarrow.csv
 import pytest
 
-from incrowd.cli.assess import _class_lines
-from incrowd.measures.risk.classes import Sizes
 from incrowd.workflows.assess.assess import NOT_JUDGED
 from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.cli.running import Runner
@@ -96,10 +93,8 @@ def test_rows_that_a_mask_left_as_they_were_are_counted_in_the_internal_page(run
     assert "“revenu”: the masks left 100.0% of the values as they were read." in text
 
 
-def test_an_assessment_says_where_the_risk_of_a_release_is_not_judged() -> None:
+def test_the_risk_of_synthetic_rows_is_called_not_judged() -> None:
     """Rather than a dash, which reads as if there were none."""
-    lines = _class_lines(Sizes(np.array([1, 1, 3])), None, 0)
-    assert {line[-1] for line in lines} == {"not judged"}
     assert "the risk after the release is not judged here. That does not mean that it is low" in NOT_JUDGED
 
 

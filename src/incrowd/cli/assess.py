@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from incrowd.measures.risk.classes import SizeRisk, Sizes
+    from incrowd.measures.risk.classes import SizeRisk
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.assess.utility import SyntheticQuality
     from incrowd.workflows.attack.attack import AttackReport
@@ -228,7 +228,8 @@ def _show(assessment: Assessment) -> None:
     print_table("Information loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Equivalence classes of the quasi-identifiers",
-        _class_lines(assessment.classes_before, assessment.classes_after, assessment.rows - assessment.released),
+        _class_lines(assessment),
+        "" if assessment.counted == "rows" else _OF_PEOPLE,
         header=("", "before", "after"),
     )
     if assessment.risks:
@@ -307,13 +308,20 @@ def _show_map(assessments: Sequence[Assessment]) -> None:
     print_table("Internal: releases on a map of risk and loss", rows, note, header=header)
 
 
-def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tuple[str, ...]]:
-    both = [(before, 0), *([] if after is None else [(after, suppressed)])]
+_OF_PEOPLE = (
+    "Classes are counted in people, since people are the unit of privacy; after the release, in the least number of "
+    "people who can have the rows of a class."
+)
+
+
+def _class_lines(assessment: Assessment) -> list[tuple[str, ...]]:
+    after, suppressed = assessment.classes_after, assessment.rows - assessment.released
+    both = [(assessment.classes_before, 0), *([] if after is None else [(after, suppressed)])]
     lines = [
         ("classes", *(f"{sizes.classes:,}" for sizes, _ in both)),
         ("smallest", *(f"{sizes.smallest or 0:,}" for sizes, _ in both)),
         ("average size", *(f"{sizes.average or 0:.2f}" for sizes, _ in both)),
-        ("unique rows", *(f"{sizes.unique:,}" for sizes, _ in both)),
+        (f"unique {assessment.counted}", *(f"{sizes.unique:,}" for sizes, _ in both)),
         ("discernibility", *(f"{sizes.discernibility(gone):,}" for sizes, gone in both)),
     ]
     return [line if after is not None else (*line, "not judged") for line in lines]

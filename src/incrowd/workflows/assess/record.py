@@ -38,6 +38,7 @@ def plain(assessment: Assessment) -> dict[str, Any]:
             "columns": [asdict(item) for item in assessment.columns],
         },
         "classes": {
+            "of": assessment.counted,
             "before": _classes(assessment.classes_before, 0),
             "after": None if after is None else _classes(after, assessment.rows - assessment.released),
         },

@@ -55,8 +55,14 @@ def page(assessments: Sequence[Assessment]) -> str:
 def section(assessment: Assessment) -> Markup:
     """Return an assessment for the internal report."""
     after = assessment.classes_after
-    pictures = [class_sizes(assessment.classes_before.counts, "original rows", "in the quasi-identifiers")]
-    pictures += [] if after is None else [class_sizes(after.counts, "released rows", "in the quasi-identifiers")]
+    pictures = [
+        class_sizes(assessment.classes_before.counts, f"original {assessment.counted}", "in the quasi-identifiers")
+    ]
+    pictures += (
+        []
+        if after is None
+        else [class_sizes(after.counts, f"released {assessment.counted}", "in the quasi-identifiers")]
+    )
     return joined(
         [
             tag("h3", "Information loss and remaining risk"),
@@ -84,13 +90,16 @@ def _rows(assessment: Assessment) -> list[list[str]]:
     alone = _NONE if assessment.classes_after is None else f"{assessment.classes_after.unique:,}"
     return [
         ["Rows before; after", f"{assessment.rows:,}; {assessment.released:,}"],
-        ["Rows unique in the quasi-identifiers, before; after", f"{assessment.classes_before.unique:,}; {alone}"],
+        [
+            f"{assessment.counted.capitalize()} unique in the quasi-identifiers, before; after",
+            f"{assessment.classes_before.unique:,}; {alone}",
+        ],
         [
             "Information loss of released rows; of all rows",
             f"{number(assessment.loss_released)}; {number(assessment.loss)}",
         ],
         [
-            "Fewest rows of the data in a released class",
+            f"Fewest {assessment.counted} of the data in a released class",
             _NONE if assessment.smallest_crowd is None else f"{assessment.smallest_crowd:,}",
         ],
     ]
