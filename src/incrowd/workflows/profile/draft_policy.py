@@ -182,7 +182,8 @@ def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path =
     if goal is DraftGoal.CLASSIC:
         quasi = [column for column in free if column.role is Role.QUASI]
         filled["lowest"] = wrapped(mapping_text(open_levels(quasi)), 4)
-        filled["levels"] = wrapped(mapping_text(open_levels([c for c in free if c not in quasi])), 4)
+        others = [column for column in free if column not in quasi]
+        filled["levels"] = wrapped(mapping_text({c.name: level for c in others if (level := _finest(c))}), 4)
     return TAILS[goal].format(**filled), names
 
 
