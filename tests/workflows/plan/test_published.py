@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from incrowd.engines.settings import open_table
-from incrowd.workflows.plan.published import PublishedColumn, published_columns, unpublished
+from incrowd.workflows.plan.published import PublishedColumn, published_by, unpublished
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
@@ -42,7 +42,7 @@ def policy(**release: Any) -> Policy:
 
 def column(name: str, **release: Any) -> PublishedColumn:
     read = policy(**release)
-    return next(column for column in published_columns(read.plan, read.schema) if column.name == name)
+    return next(column for column in published_by(read) if column.name == name)
 
 
 def safe(name: str, **levels: int) -> PublishedColumn:
@@ -91,14 +91,14 @@ def test_synthetic_numbers_are_said_to_be_drawn_within_their_class() -> None:
 
 def test_what_is_not_published_is_named() -> None:
     read = policy(method="private-histogram", columns=["sex"], epsilon=1)
-    assert unpublished(read.plan, read.schema) == ("id", "born", "cost", "paid", "zip")
+    assert unpublished(read) == ("id", "born", "cost", "paid", "zip")
 
 
 @pytest.mark.parametrize("method", ["safe", "suppressed-histogram", "private-histogram", "full-domain"])
 def test_the_release_has_no_label_finer_than_what_was_shown(method: str) -> None:
     read = load_policy(next(iter(POLICIES[method].values())))
     output = read.plan.draw(open_table(rows(), read.schema, read.options), SeededCoins(3)).to_arrow()
-    for published in published_columns(read.plan, read.schema):
+    for published in published_by(read):
         hierarchy = read.schema[published.name].hierarchy
         if published.labels is not None and not published.coarser:
             labels = {*(hierarchy.labels(published.level) or ()), "other", None}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.domain import Dates, Numbers, Text
@@ -15,6 +16,7 @@ from incrowd.errors import IncrowdError
 if TYPE_CHECKING:
     from incrowd.core.plan import Plan
     from incrowd.core.schema import Column, Schema
+    from incrowd.workflows.policy.policy import Policy
 
 _EXAMPLES = 3
 _FEW_NUMBERS = 12
@@ -124,8 +126,17 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.2g} %"
 
 
-def published_columns(plan: Plan, schema: Schema) -> tuple[PublishedColumn, ...]:
+def published_by(policy: Policy) -> tuple[PublishedColumn, ...]:
+    """Return each column that a release under a policy publishes."""
+    return published_columns(policy.plan, policy.schema, getattr(policy.method, "highest", {}))
+
+
+def published_columns(
+    plan: Plan, schema: Schema, highest: Mapping[str, int] = MappingProxyType({})
+) -> tuple[PublishedColumn, ...]:
     """Return each column that a plan publishes, once, at its finest level; empty where a plan names none.
+
+    A search in the rows may raise a column to its `highest` level, which is `*` by default.
 
     >>> from fractions import Fraction
     >>> from incrowd.core.domain import Categories
@@ -143,7 +154,12 @@ def published_columns(plan: Plan, schema: Schema) -> tuple[PublishedColumn, ...]
                 finest[column.column] = column
     raised, altered, made = _raised(plan), _drawn(plan) | _altered(plan), _made(plan)
     return tuple(
-        _published(schema[name], column, raises=name in raised, altered=altered.get(name, made))
+        _published(
+            schema[name],
+            column,
+            coarsest=highest.get(name, column.of) if name in raised else column.levels[-1],
+            altered=altered.get(name, made),
+        )
         for name, column in finest.items()
     )
 
@@ -174,7 +190,7 @@ def _made(plan: Plan) -> str | None:
     return next((step.title for step in walk(plan.steps) if step.kind in _MADE), None)
 
 
-def _published(column: Column, recoded: RecodedColumn, *, raises: bool, altered: str | None) -> PublishedColumn:
+def _published(column: Column, recoded: RecodedColumn, *, coarsest: int, altered: str | None) -> PublishedColumn:
     hierarchy, level = column.hierarchy, recoded.level
     members, values = hierarchy.members(level), hierarchy.members(0)
     listed_values = None if values is None else len(values)
@@ -186,7 +202,7 @@ def _published(column: Column, recoded: RecodedColumn, *, raises: bool, altered:
         str(column.role),
         level,
         recoded.of,
-        recoded.of if raises else recoded.levels[-1],
+        coarsest,
         tuple(_examples(column, level)),
         None if members is None else len(members),
         listed_values,
@@ -237,7 +253,7 @@ def _made_up(column: Column, level: int) -> tuple[str, ...]:
     return tuple(f"{start + width * n:.12g}" for n in range(_EXAMPLES))
 
 
-def unpublished(plan: Plan, schema: Schema) -> tuple[str, ...]:
+def unpublished(policy: Policy) -> tuple[str, ...]:
     """Return the columns of which nothing is published."""
-    named = {column.name for column in published_columns(plan, schema)}
-    return tuple(name for name in schema.names if name not in named) if named else ()
+    named = {column.name for column in published_by(policy)}
+    return tuple(name for name in policy.schema.names if name not in named) if named else ()

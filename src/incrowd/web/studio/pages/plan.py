@@ -102,7 +102,7 @@ def _plain(planned: Forecast) -> dict[str, Any]:
             column.to_json() | {"label_text": column.label_text, "detail": column.detail, "flags": list(column.flags)}
             for column in planned.published
         ],
-        "unpublished": list(unpublished(policy.plan, policy.schema)),
+        "unpublished": list(unpublished(policy)),
         "undeclared": undeclared(policy),
         "warnings": list(planned.warnings),
         "drafted": [*drafted_lines(policy), *([] if words is None else [words])],
