@@ -21,7 +21,7 @@ def show_published(policy: Policy) -> None:
     if not columns:
         return
     absent = unpublished(policy)
-    rest = f" Not published: {listed(absent)}." if absent else ""
+    rest = f" Not published: {listed(list(absent))}." if absent else ""
     print_table(
         "Columns as they will be published",
         [_line(column) for column in columns],

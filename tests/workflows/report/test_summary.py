@@ -59,7 +59,7 @@ def test_recoding_shows_the_published_level(tmp_path: Path) -> None:
     release = {"method": "full-domain", "k": 5, "lowest": {"zip": 1}}
     out, page = released(tmp_path, release=release, budget={"unbounded": "for a closed room"})
     levels = out.certificate.evidence["levels"]
-    table = page.split("Recoding of each column")[1].split("</table>")[0]
+    table = page.split("Recoding, column by column")[1].split("</table>")[0]
     for name, level in levels.items():
         row = table.split(f">{name}</th>")[1].split("</tr>")[0]
         assert row.split("<td>")[1].lstrip().startswith(str(level))

@@ -113,7 +113,7 @@ def public_table(policy: Policy) -> PublicTable:
 
 def pair_error(policy: Policy, rows: int) -> float:
     """Return the error of synthetic rows due to noise alone, on average over pairs of columns."""
-    method = policy.method
+    method: Any = policy.method
     sizes = tuple(map(len, method.classes(policy.schema)))
     table = PublicTable(policy.schema, sizes, dict(method.levels), rows, method.epsilon, method.delta)
     scale = method.shares(len(sizes), Sensitivity.of(policy.schema.unit)).scale

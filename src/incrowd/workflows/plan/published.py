@@ -152,7 +152,7 @@ def published_columns(
         for column in step.columns if isinstance(step, Recode) else ():
             if column.column in schema.names and column.level <= finest.get(column.column, column).level:
                 finest[column.column] = column
-    raised, altered, made = _raised(plan), _drawn(plan) | _altered(plan), _made(plan)
+    raised, altered, made = _raised(plan), _drawn_numbers(plan) | _altered(plan), _made(plan)
     return tuple(
         _published(
             schema[name],
@@ -179,7 +179,7 @@ def _altered(plan: Plan) -> dict[str, str]:
     return altered
 
 
-def _drawn(plan: Plan) -> dict[str, str]:
+def _drawn_numbers(plan: Plan) -> dict[str, str]:
     """Return the columns of numbers that are drawn within their classes."""
     steps = (step for step in walk(plan.steps) if step.kind == _MADE[0])
     return {number.column: _WITHIN for step in steps for number in getattr(step, "numbers", ())}

@@ -96,8 +96,8 @@ class RouteOffer:
     @property
     def kept_text(self) -> str:
         """Which columns stay for certain, and which may become `*`."""
-        parts = [listed(self.retained)] if self.retained else []
-        parts += [f"perhaps {listed(self.possible)}"] if self.possible else []
+        parts = [listed(list(self.retained))] if self.retained else []
+        parts += [f"perhaps {listed(list(self.possible))}"] if self.possible else []
         return "; ".join(parts) or "nothing"
 
     def loses(self, needs: RouteNeeds) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ def _judged(goal: DraftGoal, policy: Policy) -> RouteOffer:
         spent = f"epsilon {short_up(planned.epsilon)}, delta {short_up(planned.delta)}"
         price = f"{spent}: about half of the drafted budget"
         belief = Odds(planned.epsilon, planned.delta).belief(_PRIOR)
-        risk = f"whoever is 10 % sure of something about a person can become at most {belief} sure"
+        risk = f"someone who is 10 % sure of something about a person can become at most {belief} sure"
     elif goal not in _OPEN_RISK:
         risk = "no bound: some declared values come from the data; name their public source"
     error, worth = _error(goal, policy, columns, rows)
@@ -224,15 +224,15 @@ def _recommended(offers: Sequence[RouteOffer], needs: RouteNeeds) -> tuple[Draft
         for goal in order
         if (offer := by_goal[goal]).refusal is None and not offer.loses(needs) and offer.price != _NO_EPSILON
     ]
-    kept = f"keeps {listed(needs.keep)} and " if needs.keep else ""
+    keeping = f"keeps {listed(list(needs.keep))} and " if needs.keep else ""
     useful = next((offer for offer in possible if offer.worth >= _USEFUL), None)
     if useful is not None:
-        return useful.goal, f"it {kept}has an epsilon; {useful.error}"
+        return useful.goal, f"it {keeping}has an epsilon; {useful.error}"
     if possible:
         best = max(possible, key=lambda offer: offer.worth)
-        return best.goal, f"it {kept}has an epsilon, but its error is large or unknown: {best.error}"
+        return best.goal, f"it {keeping}has an epsilon, but its error is large or unknown: {best.error}"
     why = next((offer.refusal for offer in offers if offer.refusal is not None), None)
     if needs.keep:
         lost = by_goal[order[0]]
-        why = lost.refusal or f"no route with an epsilon keeps {listed(lost.loses(needs) or needs.keep)}"
+        why = lost.refusal or f"no route with an epsilon keeps {listed(list(lost.loses(needs) or needs.keep))}"
     return None, why or "no route has an epsilon: name public sources of values that come from the data"
