@@ -152,7 +152,9 @@ def _plan_note(plan: SurveyPlan) -> str:
     if any(item.about in ("share", "range") and item.half_width > _USELESS for item in plan.questions):
         note += " An interval of ± 0.5 tells nothing: invite more people, ask fewer questions, or raise epsilon."
     if any(item.about == "word" for item in plan.questions):
-        note += " The interval of a word is the share from which on it is almost surely found (five standard deviations)."
+        note += (
+            " The interval of a word is the share from which on it is almost surely found (five standard deviations)."
+        )
     if plan.batches is not None and plan.shuffled is not None:
         note += (
             f" {plan.batches:,} batches will be full, and only their reports are estimated from; to those who see a "

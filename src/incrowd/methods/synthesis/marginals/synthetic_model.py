@@ -191,7 +191,8 @@ def _range_of(classes: Classes) -> NumberRange:
 def _on_a_line(values: pa.Array) -> NDArray[np.float64]:
     """Return numbers as they are, and days as their number since 1970-01-01."""
     plain = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
-    return plain.to_numpy(zero_copy_only=False).astype(np.float64)
+    places: NDArray[np.float64] = plain.to_numpy(zero_copy_only=False).astype(np.float64)
+    return places
 
 
 def _encoded(values: pa.Array, codes: Codes) -> pa.Array:
