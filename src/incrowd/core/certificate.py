@@ -52,7 +52,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key."""
+    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key.
+
+    `population` is the declared public number of people that the data could be about.
+    """
 
     name: str
     commitment: str | None = None
@@ -61,6 +64,7 @@ class Dataset:
     separate: str | None = None
     same_people_as: str | None = named("same people as", None)
     together_with: tuple[str, ...] | None = named("together with", None)
+    population: int | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from incrowd.core.claims.privacy import Concentrated, Private
 from incrowd.core.loss import RobustlySampled
 from incrowd.core.statement import Statement
 from incrowd.core.steps.around import Compare, gate_of, own_steps, steps_around
-from incrowd.core.steps.rows import KeepRows, keeps_rows_of
+from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.core.unit import Adjacency
 from incrowd.errors import IncrowdError
@@ -98,14 +98,16 @@ def _unlike(claimed: float, derived: float, name: str) -> Problem | None:
     return None if near else Problem(f"its {name} is {derived:.6g} by the formula, but the claim says {claimed:.6g}")
 
 
-_UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IncrowdError)
+"""What code makes of values that have another form than it expects: the certificate is refused, not the check."""
 
 
 def statement_of(certificate: Certificate) -> Statement:
     """Return what a certificate says of its method's own steps, with the numbers that its claims state."""
     basis = replace(_basis(certificate), steps=own_steps(certificate.steps))
-    roles = {column.name: column.role for column in certificate.schema.columns}
-    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles)
+    declared = certificate.schema.columns
+    roles, types = ({column.name: getattr(column, name) for column in declared} for name in ("role", "type"))
+    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles, types)
 
 
 def _basis(certificate: Certificate) -> ClaimBasis:
@@ -168,17 +170,27 @@ def _free_text(certificate: Certificate) -> Problem | None:
     names = {column.name for column in certificate.schema.columns} | set(certificate.schema.released)
     if not all(_is_fact(value, names) for value in certificate.evidence.values()):
         return Problem("the evidence holds more than numbers and names of columns")
-    if not _are_levels(certificate.evidence.get("levels", {}), set(certificate.schema.released)):
-        return Problem("the evidence names levels of columns that are not released, or levels that are none")
+    if not _are_levels(certificate):
+        return Problem("the evidence names levels that the steps do not allow, or of columns that are not released")
     return None
 
 
-def _are_levels(levels: object, released: set[str]) -> bool:
-    """Whether released columns, and no others, have a level each, or several."""
+def _are_levels(certificate: Certificate) -> bool:
+    """Whether released columns, and no others, have a level each, or several, among those that their steps allow."""
+    levels, released = certificate.evidence.get("levels", {}), set(certificate.schema.released)
     if not isinstance(levels, dict) or not set(levels) <= released:
         return False
-    listed = [level if isinstance(level, list) else [level] for level in levels.values()]
-    return all(type(level) is int and level >= 0 for several in listed for level in several)
+    allowed = {
+        column.column: range(column.level, column.of + 1)
+        for step in certificate.steps
+        if isinstance(step, Recode)
+        for column in step.columns
+    }
+    return all(
+        type(level) is int and level in allowed.get(name, ())
+        for name, several in levels.items()
+        for level in (several if isinstance(several, list) else [several])
+    )
 
 
 def _is_time(text: str) -> bool:

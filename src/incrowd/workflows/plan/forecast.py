@@ -23,6 +23,7 @@ from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.shared.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
+from incrowd.workflows.plan.published import PublishedColumn, published_by
 from incrowd.workflows.plan.warnings import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
@@ -60,6 +61,11 @@ class Forecast:
     def expectation(self) -> Expectation | None:
         """The expected output, from public numbers alone; None where they do not tell it."""
         return expectation_of(self.policy)
+
+    @property
+    def published(self) -> tuple[PublishedColumn, ...]:
+        """Each column as it will be published, with labels made from the schema."""
+        return published_by(self.policy)
 
     @cached_property
     def rehearsed(self) -> GainBand | None:

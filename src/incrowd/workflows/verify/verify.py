@@ -181,7 +181,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
     if Verification(certificate, tuple(findings)).passed:
         findings += _appearance(certificate, folder, data)
     findings += [
-        *_policy(certificate, held.get("policy")),
+        *_policy(certificate, held.get("policy"), placed(certificate, folder, data)),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
         *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
@@ -296,9 +296,12 @@ def _descent(certificate: Certificate, files: tuple[Path, ...], held: References
     yield CheckOutcome("parent", problem, right)
 
 
-def _policy(certificate: Certificate, policy: Policy | SurveyFile | None) -> Iterator[CheckOutcome]:
-    """Recompute the whole plan and compare every leaf of it."""
+def _policy(
+    certificate: Certificate, policy: Policy | SurveyFile | None, files: tuple[Path, ...]
+) -> Iterator[CheckOutcome]:
+    """Recompute the whole plan and compare every leaf of it, and levels in the evidence with the hierarchies."""
     from incrowd.workflows.local.survey_file import SurveyFile
+    from incrowd.workflows.verify.check_output import check_levels
 
     if policy is None:
         return
@@ -306,7 +309,12 @@ def _policy(certificate: Certificate, policy: Policy | SurveyFile | None) -> Ite
     if certificate.policy_hash != (policy.survey.id if isinstance(policy, SurveyFile) else policy.hash):
         yield failed("policy", f"this is not the {'survey' if survey else 'policy'} of the release")
         return
-    problem = _unlike_survey(certificate, policy) if isinstance(policy, SurveyFile) else _unlike(certificate, policy)
+    if isinstance(policy, SurveyFile):
+        problem = _unlike_survey(certificate, policy)
+    else:
+        problem = _unlike(certificate, policy)
+        if problem is None and files and all(map(is_regular, files)):
+            problem = check_levels(certificate, policy.schema, files)
     yield CheckOutcome("policy", problem, "the recomputed plan is identical")
 
 

@@ -14,6 +14,7 @@ from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
@@ -74,7 +75,7 @@ def show(request: PageRequest) -> PageContent:
     changes, problem, tried = _changes(request, file, name), None, policy
     if changes:
         try:
-            tried = file.trial(changes)
+            tried = file.trial(mended(file, changes))
         except IncrowdError as error:
             problem = str(error)
     column = tried.schema[name]
@@ -205,7 +206,7 @@ def look(request: PageRequest) -> Redirect:
 def save(request: PageRequest) -> Redirect:
     """Write the rule into the policy."""
     file, name = request.policy_file(), request.value("column")
-    file.save(_changes(request, file, name), request.value("base"))
+    file.save(mended(file, _changes(request, file, name)), request.value("base"))
     return request.to("hierarchies", column=name)
 
 
