@@ -262,8 +262,8 @@ def preview(options: PreviewOptions) -> None:
             ("purpose", changes.purpose),
             ("since", changes.since or "no release yet"),
             ("consent now", f"{changes.consenting:,}"),
-            ("left", f"{changes.leavers:,}"),
-            ("joined", f"{changes.joiners:,}"),
+            ("left, with a row", f"{changes.leavers:,}"),
+            ("joined, with a row", f"{changes.joiners:,}"),
         ]
         for crowd in changes.small:
             cell = ", ".join(f"{name} {label}" for name, label in zip(crowd.names, crowd.cell, strict=True))

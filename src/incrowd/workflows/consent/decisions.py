@@ -178,7 +178,7 @@ def status(policy: Policy) -> ConsentStatus:
         columns = columns_of(rows)
         numbers = np.bincount(columns.codes["decided"]).tolist()
         counted.update(dict(zip(columns.names["decided"], numbers, strict=True)))
-        people.merge(columns.subjects, np.zeros(len(columns), np.int64), columns.times["at"])
+        people.merge(columns.subjects, (np.zeros(len(columns), np.int64), columns.times["at"]))
     consents = len(consenting(registry.rows(), purpose, AsOf(now, now)))
     return ConsentStatus(purpose, now, consents, len(people.keys) - consents, dict(sorted(counted.items())))
 
