@@ -21,7 +21,7 @@ def released(folder: Path, **changes: Any) -> tuple[Any, str]:
 
 
 def short(page: str) -> str:
-    return page.split('id="summary"')[1].split("</section>")[0]
+    return page.split('id="summary"')[1].split("</section>", maxsplit=1)[0]
 
 
 def test_a_report_begins_with_size_guarantee_risk_and_decisions(tmp_path: Path) -> None:
