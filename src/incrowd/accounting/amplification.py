@@ -179,7 +179,8 @@ def _clone_excess(p: float, alpha: float, crowd: NDArray[np.int64]) -> Reals:
     least = np.floor(crowd * share * (1.0 - 1e-15)).astype(np.int64) + 1
     gained = (p - alpha) * binom.pmf(least - 1, crowd - 1, 0.5)
     lost = (alpha - 1.0) * (p + 1.0) * _upper(crowd - 1, least)
-    return np.maximum((gained - lost + _slack(crowd) * (gained + np.abs(lost))) / (p + 1.0), 0.0)
+    excess: Reals = np.maximum((gained - lost + _slack(crowd) * (gained + np.abs(lost))) / (p + 1.0), 0.0)
+    return excess
 
 
 def _slack(number: Reals | NDArray[np.int64]) -> Reals:
