@@ -107,7 +107,7 @@ class QueryCheck(Check):
 
 
 def _contradiction(statement: Statement) -> Problem | None:
-    """Return that the steps of a query are out of order, that noise is worth more than it says, or other columns."""
+    """Return a problem if steps of a query are out of order, its noise is too small, or columns differ."""
     questions = questions_of(statement.steps)
     sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
     alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
@@ -134,7 +134,7 @@ def _answered(statement: Statement) -> list[tuple[str, ...]]:
 
 
 def _strange_set(answer_set: AnswerSet) -> Problem | None:
-    """Return that a query workload is not answered from tables of counts, or about other tables, or None."""
+    """Return a problem if a query workload is not answered from tables of counts, or about other tables, else None."""
     counted = answer_set.parts
     if not all(in_order(steps, FREE) for steps in answer_set.questions) or not all(
         in_order(steps, TABLE) for steps in counted
@@ -153,7 +153,7 @@ def _strange_set(answer_set: AnswerSet) -> Problem | None:
 
 
 def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
-    """Return that blocks are not those of the queries that they name, or do not tell what is asked, or None."""
+    """Return a problem if blocks are not those of the queries that they name, else None."""
     groups = [step.groups for steps in answer_set.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
     named = {place for step in blocks for place in step.questions or ()}
     if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
@@ -170,7 +170,7 @@ def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
 
 
 def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that somebody alone in up to all of a unit's groups reaches the threshold in some too often, or None."""
+    """Return a problem if a unit alone in its groups reaches the threshold too often, else None."""
     kinds = (BoundContribution, AddUp, NoiseOnSums, GroupThreshold)
     match [step for step in steps if isinstance(step, kinds)]:
         case [BoundContribution() as reach, AddUp() as sums, NoiseOnSums() as noise, GroupThreshold() as threshold]:
@@ -182,7 +182,7 @@ def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
 
 
 def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that Gaussian noise costs more than its share of ε and δ, or None."""
+    """Return a problem if Gaussian noise costs more than its share of ε and δ, else None."""
     sums = next((step for step in steps if isinstance(step, AddUp)), None)
     noise = next((step for step in steps if isinstance(step, SharedGaussianNoise)), None)
     if sums is None or noise is None:
@@ -194,7 +194,7 @@ def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
 
 
 def _moved_scores(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that a unit's rows move the scores of a pick further than its steps say, tried on small tables."""
+    """Return a problem if a unit's rows move the scores of a pick further than its steps say, tried on small tables."""
     rows = next(step.rows for step in steps if isinstance(step, BoundContribution))
     for pick in steps:
         if isinstance(pick, PrivatePick) and _furthest(pick) * rows > pick.sensitivity:

@@ -75,7 +75,6 @@ class QueryPlan(Plan):
 
     @property
     def verb(self) -> str:
-        """What happens to the output, for messages."""
         return "answered"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
