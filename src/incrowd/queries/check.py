@@ -50,7 +50,7 @@ from incrowd.queries.steps.query import (
     RowSample,
     Understand,
 )
-from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
+from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_query
 from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order, maybe, one, some
 from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 from incrowd.verifier.slow_accountant.noise import concentrated_delta, cube_tail, gaussian_tail, laplace_tail
@@ -59,7 +59,7 @@ GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
 COUNT_NOISES = (LaplaceNoise, GaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
-QUESTION = (
+QUERY = (
     one(Understand),
     maybe(RowSample),
     one(BoundContribution),
@@ -108,13 +108,13 @@ class QueryCheck(Check):
 
 def _contradiction(statement: Statement) -> Problem | None:
     """Return a problem if steps of a query are out of order, its noise is too small, or columns differ."""
-    questions = questions_of(statement.steps)
-    sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
-    alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
+    queries = queries_of(statement.steps)
+    sets = [steps[0] for steps in queries if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in queries if not any(isinstance(step, AnswerSet) for step in steps)]
     places = [place for group in sets for place in group.places]
     apart = len(set(places)) == len(places) and max(places, default=-1) < len(places) + len(alone)
-    whole = apart and len(sets) + len(alone) == len(questions)
-    if not whole or not all(in_order(steps, QUESTION) for steps in alone):
+    whole = apart and len(sets) + len(alone) == len(queries)
+    if not whole or not all(in_order(steps, QUERY) for steps in alone):
         return Problem("the steps are not those of an answer, in their order")
     problems = (_low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps) for steps in alone)
     problem = next((problem_ for problem_ in (*map(_strange_set, sets), *problems) if problem_ is not None), None)
@@ -129,8 +129,8 @@ def _contradiction(statement: Statement) -> Problem | None:
 def _answered(statement: Statement) -> list[tuple[str, ...]]:
     """Return the columns of each answer, without their intervals."""
     made = [step.columns for step in statement.steps if isinstance(step, Combine)]
-    questions = each_question(questions_of(statement.steps))
-    return made or [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
+    queries = each_query(queries_of(statement.steps))
+    return made or [step.columns for steps in queries for step in steps if isinstance(step, GiveAnswer)]
 
 
 def _strange_set(answer_set: AnswerSet) -> Problem | None:
@@ -162,7 +162,7 @@ def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Pro
     return None if complete else Problem("the blocks of a set of queries do not tell what is asked")
 
 
-def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
+def queries_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
     """Return the steps of each query; one answer may be made of several."""
     if not isinstance(steps[0], QueryBatch) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
