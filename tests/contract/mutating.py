@@ -64,7 +64,9 @@ class Subject:
     @classmethod
     def of(cls, method: str, way: str, folder: Path) -> Subject:
         """Release by an example of the contract suite, of graphs, of surveys, or publish an answer."""
-        make = {"graph": _graph, "survey": _survey, "query": _answer}.get(method)
+        makers: dict[str, Callable[[str, Path], Policy | SurveyFile]]
+        makers = {"graph": _graph, "survey": _survey, "query": _answer}
+        make = makers.get(method)
         policy = _table(method, way, folder) if make is None else make(way, folder)
         return cls(f"{method}, {way}", folder / "out", policy)
 
