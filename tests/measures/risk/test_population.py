@@ -78,7 +78,8 @@ def test_a_table_of_billions_of_cells_has_the_error_that_all_cells_give() -> Non
         drawn = log_linear_risk(columns, counts, "1/10")
     assert drawn.errors == {INDEPENDENT: pytest.approx(dense, abs=0.2)}
     wide = log_linear_risk([np.arange(3000)] * 5, np.ones(3000, np.int64), "0.1")
-    assert (wide.model, wide.tau1.low, wide.tau1.high) == (INDEPENDENT, pytest.approx(wide.tau1.low), 3000)
+    assert wide.model == INDEPENDENT
+    assert wide.tau1.high == 3000
 
 
 def test_a_model_that_the_class_sizes_refute_is_replaced_by_the_end_of_the_interval() -> None:

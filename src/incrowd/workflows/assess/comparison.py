@@ -259,7 +259,7 @@ def _members(
     keys = layout.pack([(label + 1).astype(np.int32) for label in labels_of])
     order = np.argsort(keys, kind="stable")
     wanted_keys = layout.pack([(label + 1).astype(np.int32) for label in classes])
-    starts, ends = (np.searchsorted(keys[order], wanted_keys, side) for side in ("left", "right"))  # type: ignore[call-overload]
+    starts, ends = (np.searchsorted(keys[order], wanted_keys, side) for side in ("left", "right"))
     for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
         yield place, order[start:end]
 

@@ -127,7 +127,7 @@ def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Se
 
 def _untouched(before: pa.Table, after: pa.Table, names: Sequence[str]) -> int:
     if not names:
-        return after.num_rows
+        return int(after.num_rows)
     untouched: NDArray[np.bool_] = np.logical_and.reduce([_unchanged(before[name], after[name]) for name in names])
     return int(untouched.sum())
 
