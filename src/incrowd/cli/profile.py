@@ -44,6 +44,9 @@ class ProfileOptions(ReadingOptions):
         list[str],
         typer.Option(metavar="COLUMN=SOURCE", help="Public source of a column's values; can be repeated."),
     ] = field(default_factory=list)
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The person ID column: each of its values is one person.")
+    ] = None
     policy: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Read the source as this policy says; its ledger records the access."),
@@ -80,13 +83,12 @@ def profile(options: ProfileOptions) -> None:
         judged = policy if options.write is None else load_policy(options.write)
         outside = () if judged is None else outside_of(judged, rows, engine)
     if options.json:
-        print_json(
-            _as_json(profiled_table, written, options.write) | {"outside": [column.to_json() for column in outside]}
-        )
+        print_json(_as_json(profiled_table, written, options) | {"outside": [column.to_json() for column in outside]})
     else:
         _show(
             profiled_table,
             (*rows.notes, *profiled_table.notes, *(column.sentence.removesuffix(".") for column in outside)),
+            options.unit,
         )
         if written is not None and options.write is not None:
             _show_draft(written, options.write, options.goal)
@@ -104,19 +106,20 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
     sources = {name: source for name, _, source in pairs}
     period = None if options.period is None else DraftPeriod(options.period)
     origin = Origin(_seen_from(target.resolve().parent, data), policy_keys(read))
-    made = draft(profile, origin, DraftRequest(options.goal, period, sources))
+    made = draft(profile, origin, DraftRequest(options.goal, period, sources, options.unit))
     write_draft(made.text, target)
     return made
 
 
-def _as_json(profile: TableProfile, made: Draft | None, target: Path | None) -> dict[str, object]:
-    from incrowd.workflows.profile.profile import person_column
+def _as_json(profile: TableProfile, made: Draft | None, options: ProfileOptions) -> dict[str, object]:
+    from incrowd.workflows.profile.profile import person_column, person_questions
 
-    person = person_column(profile)
+    person, target = person_column(profile, options.unit), options.write
     drafted = {} if made is None else {"released": made.released, "held_back": {c.name: c.why for c in made.held_back}}
     return {
         **profile.to_json(),
         "person": None if person is None else person.to_json(),
+        "questions": [question.to_json() for question in person_questions(profile, options.unit)],
         "written": None if target is None else str(target),
         **drafted,
     }
@@ -131,8 +134,8 @@ def _seen_from(folder: Path, data: str) -> str:
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
-def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
-    from incrowd.workflows.profile.profile import person_column
+def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> None:
+    from incrowd.workflows.profile.profile import person_column, person_questions
 
     header = ("column", "type", "role", "distinct", "missing", "unique", "values")
     rows = [
@@ -163,10 +166,11 @@ def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
     for column in profile.columns:
         if column.facts.nearly is not None:
             notes += (f"{column.name}: {column.facts.nearly.sentence}",)
-    person = person_column(profile)
+    person = person_column(profile, unit)
     if person is not None:
         people = f"{'' if person.exact else 'about '}{person.people:,} people"
         notes += (f"person ID column: {person.name}, {people}, at most {counted(person.most_rows, 'row')} each",)
+    notes += tuple(question.sentence for question in person_questions(profile, unit))
     for note in notes:
         print_text(f"note: {note}{'' if note.endswith('?') else '.'}")
 

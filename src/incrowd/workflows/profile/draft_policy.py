@@ -26,7 +26,13 @@ from incrowd.workflows.profile.draft_text import (
     word,
     wrapped,
 )
-from incrowd.workflows.profile.profile import ColumnProfile, PersonColumn, TableProfile, person_column
+from incrowd.workflows.profile.profile import (
+    ColumnProfile,
+    PersonColumn,
+    TableProfile,
+    person_column,
+    person_questions,
+)
 
 _CANDIDATES = 400
 _MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
@@ -118,8 +124,12 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     unknown = [name for name in wish.public if name not in {column.name for column in profile.columns}]
     if unknown:
         raise InvalidParameter(f"there is no column {unknown[0]!r} to give a public source for.")
-    person = person_column(profile)
-    columns = tuple(_column_of(column, wish, person) for column in profile.columns)
+    person = person_column(profile, wish.unit)
+    doubtful = {question.name for question in person_questions(profile, wish.unit)}
+    columns = tuple(
+        _column_of(column, wish, person) if column.name not in doubtful else _in_doubt(column)
+        for column in profile.columns
+    )
     columns = _chosen(columns) if wish.goal is DraftGoal.MICRODATA else columns
     head = head_text(origin, wish, person)
     tail, released = release_text(columns, wish.goal)
@@ -141,6 +151,11 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
     if source is None:
         return drafted_column(column, period) if bare else drafted
     return drafted_column(column, period).vouched(source) if drafted.released else drafted
+
+
+def _in_doubt(column: ColumnProfile) -> DraftColumn:
+    why = "its values repeat like ids of people; if each is one person, draft again with --unit; else let role be quasi"
+    return DraftColumn(column.name, {"role": "withheld", "type": str(column.type)}, why)
 
 
 def _chosen(columns: Sequence[DraftColumn]) -> tuple[DraftColumn, ...]:

@@ -59,11 +59,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """The goal of a draft, the reference period if declared, and public sources of some columns."""
+    """The goal of a draft, the reference period if declared, public sources, and the person ID column if declared."""
 
     goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)
+    unit: str | None = None
 
 
 _WIDTH = 116

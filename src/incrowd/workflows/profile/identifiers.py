@@ -155,9 +155,10 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
         word = spoken(facts.name, words)
         if word:
             yield Identity(contact, by_content=False, why=f"{word!r} in its name")
-    person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS) or "many values"
-    if person and (number in IDS or _many(facts, kind)):
-        yield Identity("ids of people", by_content=False, why=f"{person!r} in its name, and {number}")
+    person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS)
+    if person and (number or _many(facts, kind)):
+        why = f"{person!r} and {number!r} in its name" if number else f"{person!r} in its name, and many values"
+        yield Identity("ids of people", by_content=False, why=why)
     name = spoken(facts.name, NAMES)
     if name and (person or may_be_people(facts.sample)):
         yield Identity(_PEOPLE, by_content=False, why=f"{name!r} in its name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +17,7 @@ from incrowd.core.fingerprints import Bits, row_bits
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
-from incrowd.errors import SourceInvalid
+from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
 from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
@@ -148,6 +149,13 @@ class TableProfile:
     columns: tuple[ColumnProfile, ...]
     subsets: tuple[Subset, ...]
     notes: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> ColumnProfile:
+        """Return a column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidParameter(f"there is no column {name!r} in the data.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the values for JSON."""
@@ -291,6 +299,7 @@ _KINDS = ("ids of people", "national or tax ids", "user names", "e-mail addresse
 _MOST_MISSING = 0.05
 _LEAST_DISTINCT = 0.02
 _ROWS_EACH = 1.02
+_MANY_IDS = 50
 
 
 @dataclass(frozen=True)
@@ -310,8 +319,31 @@ class PersonColumn:
         return {"column": self.name, "people": self.people, "most_rows": self.most_rows, "exact": self.exact}
 
 
-def person_column(profile: TableProfile) -> PersonColumn | None:
-    """Return the person ID column: first one that repeats, then one that names people, else none.
+@dataclass(frozen=True)
+class PersonQuestion:
+    """A column whose values repeat like ids, so that each may be one person: the data holder decides.
+
+    >>> PersonQuestion("Visit", 25721, 11708).sentence
+    'Visit has 25,721 rows and 11,708 values: is this one person? If so, --unit Visit'
+    """
+
+    name: str
+    rows: int
+    values: int
+
+    @property
+    def sentence(self) -> str:
+        """The question, and the option that answers it."""
+        named = f"{self.name} has {self.rows:,} rows and {self.values:,} values"
+        return f"{named}: is this one person? If so, --unit {shlex.quote(self.name)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {"column": self.name, "rows": self.rows, "values": self.values}
+
+
+def person_column(profile: TableProfile, declared: str | None = None) -> PersonColumn | None:
+    """Return the person ID column: the declared one, else one that repeats, then one that names people, else none.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
@@ -319,14 +351,35 @@ def person_column(profile: TableProfile) -> PersonColumn | None:
     >>> trips = pa.table({"rider": [f"R{n % 30:03d}" for n in range(90)], "km": [str(n % 7) for n in range(90)]})
     >>> person_column(profile(open_source(trips)))
     PersonColumn(name='rider', people=30, most_rows=3, exact=True)
+    >>> person_column(profile(open_source(trips)), "km").people
+    7
     """
+    if declared is not None:
+        return _as_person(profile[declared])
     ranked = [(rank, column) for column in profile.columns if (rank := _rank(column)) is not None]
-    if not ranked:
-        return None
-    _, chosen = min(ranked, key=lambda pair: pair[0])
-    spread = chosen.facts.spread
-    people = spread.distinct - bool(chosen.facts.missing)
-    return PersonColumn(chosen.name, people, spread.most, spread.exact)
+    return _as_person(min(ranked, key=lambda pair: pair[0])[1]) if ranked else None
+
+
+def person_questions(profile: TableProfile, declared: str | None = None) -> tuple[PersonQuestion, ...]:
+    """Return the other columns that repeat like ids: no draft releases them before the data holder decides.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> trips = pa.table({"trip": [f"{n % 300:05d}" for n in range(900)], "km": [str(n % 7) for n in range(900)]})
+    >>> [question.name for question in person_questions(profile(open_source(trips)))]
+    ['trip']
+    """
+    person = person_column(profile, declared)
+    chosen = None if person is None else person.name
+    return tuple(
+        PersonQuestion(column.name, column.facts.spread.rows, column.facts.spread.distinct)
+        for column in profile.columns
+        if column.name != chosen and column.role is not Role.IDENTIFIER and _repeats_like_ids(column)
+    )
+
+
+def _as_person(column: ColumnProfile) -> PersonColumn:
+    spread = column.facts.spread
+    return PersonColumn(column.name, spread.distinct - bool(column.facts.missing), spread.most, spread.exact)
 
 
 def _rank(column: ColumnProfile) -> tuple[bool, int] | None:
@@ -343,3 +396,13 @@ def _rank(column: ColumnProfile) -> tuple[bool, int] | None:
     named = column.role is Role.IDENTIFIER and spoken(column.name, IDS) is not None
     coded = facts.values is None and column.type is Type.TEXT and facts.shape in ("codes", "digits")
     return (False, len(_KINDS) + (not named)) if named or coded else None
+
+
+def _repeats_like_ids(column: ColumnProfile) -> bool:
+    """Whether a column has many values, most of them in several rows, that are codes or are named as ids."""
+    spread, lengths = column.facts.spread, column.facts.lengths
+    many = spread.distinct >= max(_MANY_IDS, _LEAST_DISTINCT * spread.rows)
+    if not many or spread.rows < _ROWS_EACH * spread.distinct or column.type not in (Type.TEXT, Type.INTEGER):
+        return False
+    coded = column.type is Type.TEXT and column.facts.shape in ("codes", "digits") and lengths[1] - lengths[0] <= 1
+    return not spoken(column.name, THINGS | SECRET) and (coded or spoken(column.name, IDS) is not None)
