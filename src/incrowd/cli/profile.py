@@ -13,6 +13,7 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
+from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.profile.draft_text import DraftGoal
@@ -47,6 +48,10 @@ class ProfileOptions(ReadingOptions):
     unit: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="The person ID column: each of its values is one person.")
     ] = None
+    confirm: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Confirm the suggested cleaning of a column, or of all; can be repeated."),
+    ] = field(default_factory=list)
     policy: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Read the source as this policy says; its ledger records the access."),
@@ -78,7 +83,7 @@ def profile(options: ProfileOptions) -> None:
         rows = engine.open(address, read)
         record_look(policy, "profile")
         with progress(not options.json) as tell:
-            profiled_table = profiled(watched(rows, engine, tell), engine)
+            profiled_table = profiled(watched(rows, engine, tell), engine, read.clean if policy is None else None)
         written = None if options.write is None else _write(profiled_table, str(address), options, read)
         judged = policy if options.write is None else load_policy(options.write)
         outside = () if judged is None else outside_of(judged, rows, engine)
@@ -105,10 +110,19 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
         raise InvalidParameter('--public takes a column and where its values are listed: --public ward="staff guide".')
     sources = {name: source for name, _, source in pairs}
     period = None if options.period is None else DraftPeriod(options.period)
-    origin = Origin(_seen_from(target.resolve().parent, data), policy_keys(read))
-    made = draft(profile, origin, DraftRequest(options.goal, period, sources, options.unit))
+    keys = policy_keys(read) | ({"totals": list(profile.totals)} if profile.totals else {})
+    origin = Origin(_seen_from(target.resolve().parent, data), keys)
+    made = draft(
+        profile, origin, DraftRequest(options.goal, period, sources, options.unit, _confirmed(profile, options))
+    )
     write_draft(made.text, target)
     return made
+
+
+def _confirmed(profile: TableProfile, options: ProfileOptions) -> frozenset[str]:
+    if options.confirm == ["all"]:
+        return frozenset(column.name for column in profile.columns if column.clean is not None)
+    return frozenset(options.confirm)
 
 
 def _as_json(profile: TableProfile, made: Draft | None, options: ProfileOptions) -> dict[str, object]:
@@ -166,6 +180,13 @@ def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> No
     for column in profile.columns:
         if column.facts.nearly is not None:
             notes += (f"{column.name}: {column.facts.nearly.sentence}",)
+        elif column.clean is not None and column.role is not Role.IDENTIFIER:
+            notes += (column.clean.sentence(column.name),)
+    if profile.totals:
+        labels = " ".join(f"--totals {shlex.quote(label)}" for label in profile.totals)
+        notes += (
+            f"rows that begin with {', '.join(map(repr, profile.totals))} look like sums; leave them out: {labels}",
+        )
     person = person_column(profile, unit)
     if person is not None:
         people = f"{'' if person.exact else 'about '}{person.people:,} people"

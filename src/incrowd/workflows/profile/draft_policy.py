@@ -33,6 +33,7 @@ from incrowd.workflows.profile.profile import (
     person_column,
     person_questions,
 )
+from incrowd.workflows.profile.suggestions import clean_section
 
 _CANDIDATES = 400
 _MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
@@ -96,6 +97,7 @@ def _classes(column: Column, level: int) -> int:
     return 0 if members is None else len(members.marks)
 
 
+_HOLDER = "by the data holder"
 _MOST_COLUMNS = 8
 _LEAST_COLUMNS = 2
 _ROLES = ("sensitive", "quasi", "plain")
@@ -121,9 +123,11 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
 
     Nothing in it depends on the number of rows or their cells; a classic draft uses the data.
     """
-    unknown = [name for name in wish.public if name not in {column.name for column in profile.columns}]
+    unknown = [
+        name for name in (*wish.public, *wish.confirmed) if name not in {column.name for column in profile.columns}
+    ]
     if unknown:
-        raise InvalidParameter(f"there is no column {unknown[0]!r} to give a public source for.")
+        raise InvalidParameter(f"there is no column {unknown[0]!r} to give a public source for, or to confirm.")
     person = person_column(profile, wish.unit)
     doubtful = {question.name for question in person_questions(profile, wish.unit)}
     columns = tuple(
@@ -137,6 +141,15 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
 
 
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
+    """Return the column of a draft, after its suggested cleaning; that is marked unless it is confirmed."""
+    if column.clean is None or (person is not None and column.name == person.name):
+        return _plain_column(column, wish, person)
+    clean = clean_section(column.clean.cleaning)
+    confirmed = {"confirmed": _HOLDER} if column.name in wish.confirmed else {}
+    return _plain_column(column.cleaned, wish, person).cleaned(clean | confirmed)
+
+
+def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
     period = None if wish.period is None else wish.period.bounds
     if person is not None and column.name == person.name:
         return DraftColumn(column.name, {"role": "identifier"}, "the person ID column")
@@ -164,9 +177,12 @@ def _chosen(columns: Sequence[DraftColumn]) -> tuple[DraftColumn, ...]:
     free = sound if len(sound) >= _LEAST_COLUMNS else [column for column in columns if column.released]
     chosen = sorted(free, key=_precedence)[:_MOST_COLUMNS]
     few = f"with more than {_MOST_COLUMNS} columns nearly all rows are unique; write role: quasi to release it"
+    clean = "its cleaning comes from the data: check it, and draft again with --confirm"
     rows = 'its values come from the data; with a public list write role: quasi, and public: "that list"'
     return tuple(
-        column if column in chosen or not column.released else column.held_back(rows if column not in free else few)
+        column
+        if column in chosen or not column.released
+        else column.held_back(few if column in free else clean if column.unconfirmed else rows)
         for column in columns
     )
 

@@ -59,12 +59,14 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """The goal of a draft, the reference period if declared, public sources, and the person ID column if declared."""
+    """The goal of a draft; the reference period, public sources and the person ID column, as far as declared."""
 
     goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)
     unit: str | None = None
+    confirmed: frozenset[str] = frozenset()
+    """The columns whose suggested cleaning the data holder confirms."""
 
 
 _WIDTH = 116
@@ -176,13 +178,17 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     if key == "tree":
         lines = [f"{room}  {word(label)}: {wrapped(_listed(words), indent + 4)}" for label, words in value.items()]
         return [f"{room}tree:", *lines]
+    if key == "spellings":
+        lines = [f"{room}  {word(label)}: {wrapped(_listed(others), indent + 4)}" for label, others in value.items()]
+        return [f"{room}spellings:", *lines]
     if isinstance(value, dict):
         return [f"{room}{key}:", *(line for inner, item in value.items() for line in _entry(inner, item, indent + 2))]
-    if key == "categories":
+    if key in ("categories", "missing", "units"):
         return [f"{room}{key}: {wrapped(_listed(value), indent + 2)}"]
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
-    return [f"{room}{key}: {_quoted(value) if key == 'public' else value}"]
+    texts = ("public", "confirmed", "decimal", "thousands")
+    return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
 
 
 def _listed(values: Sequence[str]) -> str:

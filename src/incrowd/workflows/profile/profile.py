@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Type
 from incrowd.core.fingerprints import Bits, row_bits
 from incrowd.core.schema import Role
@@ -22,6 +23,7 @@ from incrowd.measures.risk.sketch import Sketch, TupleSpread
 from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.identifiers import Identity, identity_of
+from incrowd.workflows.profile.suggestions import CleaningSuggestion, cleaned_facts, suggested_cleaning
 
 _LONG = 40
 _NEARLY_ALL = 0.9
@@ -106,6 +108,7 @@ class ColumnProfile:
     why_type: str
     why_role: str
     identity: Identity | None = None
+    clean: CleaningSuggestion | None = None
 
     @property
     def name(self) -> str:
@@ -120,6 +123,13 @@ class ColumnProfile:
             return ""
         some = ", ".join(value for value, _ in self.facts.values[:_EXAMPLES])
         return some + (", …" if len(self.facts.values) > _EXAMPLES else "")
+
+    @property
+    def cleaned(self) -> ColumnProfile:
+        """The column as it is after the suggested cleaning."""
+        if self.clean is None:
+            return self
+        return replace(_profiled(cleaned_facts(self.facts, self.clean.cleaning)), clean=self.clean)
 
     def to_json(self) -> dict[str, Any]:
         """Return the values for JSON."""
@@ -138,6 +148,7 @@ class ColumnProfile:
             "low": None if facts.low is None or self.type is Type.TEXT else str(facts.low),
             "high": None if facts.high is None or self.type is Type.TEXT else str(facts.high),
             "values": listed,
+            "clean": None if self.clean is None or self.role is Role.IDENTIFIER else self.clean.to_json(),
         }
 
 
@@ -149,6 +160,8 @@ class TableProfile:
     columns: tuple[ColumnProfile, ...]
     subsets: tuple[Subset, ...]
     notes: tuple[str, ...]
+    totals: tuple[str, ...] = ()
+    """The first cells of rows that seem to be sums."""
 
     def __getitem__(self, name: str) -> ColumnProfile:
         """Return a column by its name."""
@@ -161,11 +174,16 @@ class TableProfile:
         """Return the values for JSON."""
         subsets_json = [{"columns": list(subset.columns), **_spread_json(subset.spread)} for subset in self.subsets]
         columns = [column.to_json() for column in self.columns]
-        return {"rows": self.rows, "columns": columns, "subsets": subsets_json, "notes": list(self.notes)}
+        return {"rows": self.rows, "columns": columns, "subsets": subsets_json} | {
+            "notes": list(self.notes),
+            "totals": list(self.totals),
+        }
 
 
-def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
+def profile(rows: Rows, engine: Engine = LOCAL, reading: Mapping[str, Cleaning] | None = None) -> TableProfile:
     """Learn the columns in one pass and their pairs and triples in another; memory does not grow with the rows.
+
+    `reading` are the guessed rules by which cells of some columns were cleaned as they were read.
 
     Both passes run where the rows are stored; only facts and sketches come here, at most about 64 MB.
 
@@ -178,7 +196,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     (('sex', 'zip'), 1.0)
     """
     learned = engine.learn(rows, rows.names, partial(ColumnLearners, rows.names))
-    columns = tuple(_profiled(facts) for facts in learned.facts())
+    columns = tuple(_profiled(facts, (reading or {}).get(facts.name)) for facts in learned.facts())
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
     chosen, notes = _subset_columns(columns)
@@ -187,7 +205,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
         margin = max(subset.spread.margin for subset in by_subset)
         part = "pairs and triples are estimated from a fair sample of their values"
         notes += (f"{part}, to within {margin:.1%} of the rows; every row was read",)
-    return TableProfile(columns[0].facts.spread.rows, columns, by_subset, notes)
+    return TableProfile(columns[0].facts.spread.rows, columns, by_subset, notes, learned.totals)
 
 
 def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> dict[str, Identity]:
@@ -207,11 +225,12 @@ def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> d
     return {name: identity for name, identity in identities if identity is not None}
 
 
-def _profiled(facts: Facts) -> ColumnProfile:
+def _profiled(facts: Facts, reading: Cleaning | None = None) -> ColumnProfile:
     kind, why_type = guessed_type(facts)
     identity = identity_of(facts, kind)
     role, why_role = guessed_role(facts, kind, identity)
-    return ColumnProfile(facts, kind, role, why_type, why_role, identity)
+    clean = None if role is Role.IDENTIFIER else suggested_cleaning(facts, kind, reading)
+    return ColumnProfile(facts, kind, role, why_type, why_role, identity, clean)
 
 
 def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:
