@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.core.domain import Dates, Numbers, Text
@@ -131,7 +131,7 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     person = person_column(profile, wish.unit)
     doubtful = {question.name for question in person_questions(profile, wish.unit)}
     columns = tuple(
-        _column_of(column, wish, person) if column.name not in doubtful else _in_doubt(column)
+        _bounded(_column_of(column, wish, person)) if column.name not in doubtful else _in_doubt(column)
         for column in profile.columns
     )
     columns = _chosen(columns) if wish.goal is DraftGoal.MICRODATA else columns
@@ -147,6 +147,12 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
     clean = clean_section(column.clean.cleaning)
     confirmed = {"confirmed": _HOLDER} if column.name in wish.confirmed else {}
     return _plain_column(column.cleaned, wish, person).cleaned(clean | confirmed)
+
+
+def _bounded(column: DraftColumn) -> DraftColumn:
+    """Return a column whose section says what becomes of values beyond its bounds."""
+    decided = column.released and "bounds" in column.section
+    return replace(column, section=column.section | {"outside": "ends"}) if decided else column
 
 
 def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:

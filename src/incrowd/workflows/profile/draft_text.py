@@ -187,8 +187,35 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
         return [f"{room}{key}: {wrapped(_listed(value), indent + 2)}"]
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
+    if key == "outside":
+        return [f"{room}{key}: {value}   # beyond the bounds; ends: the labels say so; or other, or drop"]
     texts = ("public", "confirmed", "decimal", "thousands")
     return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
+
+
+def listed_text(values: Sequence[str]) -> str:
+    """Return texts as a list of YAML in one line.
+
+    >>> listed_text(["a", "b: c"])
+    '["a", "b: c"]'
+    """
+    return _listed(values)
+
+
+def section_lines(section: Mapping[str, Any], indent: int) -> list[str]:
+    """Return a section as lines of YAML, texts in quotes.
+
+    >>> section_lines({"k": "5", "lowest": {"age": "1"}}, 2)
+    ['  k: "5"', '  lowest:', '    age: "1"']
+    """
+    room, lines = " " * indent, list[str]()
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            lines += [f"{room}{word(key)}:", *section_lines(value, indent + 2)]
+        else:
+            text = _listed(value) if isinstance(value, list | tuple) else _quoted(str(value))
+            lines.append(f"{room}{word(key)}: {text}")
+    return lines
 
 
 def _listed(values: Sequence[str]) -> str:
