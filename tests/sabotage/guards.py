@@ -298,8 +298,8 @@ CROWDS = (
         ),
         (
             "methods/synthesis/points/method.py",
-            "large = counts.at_least(k)",
-            "large = counts.at_least(1)",
+            "at_least = k if self.noise is None else 1",
+            "at_least = 1",
         ),
     ),
 )

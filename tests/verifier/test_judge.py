@@ -63,14 +63,14 @@ def certificate(safe: Safe, schema: Schema) -> Certificate:
         created="2026-01-01T00:00:00+00:00",
         tool="incrowd 0.1.0",
         method=Named("safe"),
-        policy_hash="",
+        policy_hash="ab" * 32,
         dataset=Dataset("people"),
         guarantee=plan.guarantee,
         claims=plan.claims,
         steps=plan.steps,
         glossary=meaning_digest(plan.guarantee, plan.claims, plan.steps),
         accounting=Accounting(amounts, amounts, 1, cost.rule),
-        ledger=LedgerPlace("", 1, ""),
+        ledger=LedgerPlace("ab" * 16, 1, "cd" * 32),
         schema=Columns((ColumnFact("sex", "quasi", "text"),), ("sex",)),
     )
     return replace(made, id=release_id(bytes(NONCE_BYTES), made))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,14 +13,16 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
+from incrowd.cli.published import show_routes
 from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_text import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal, Use
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
     from incrowd.measures.risk.sketch import TupleSpread
+    from incrowd.workflows.plan.routes import RouteTable
     from incrowd.workflows.profile.draft_policy import Draft
     from incrowd.workflows.profile.profile import TableProfile
 
@@ -34,9 +36,20 @@ class ProfileOptions(ReadingOptions):
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     write: Annotated[Path | None, typer.Option(metavar="FILE", help="Draft a policy into a new file.")] = None
     goal: Annotated[
-        DraftGoal,
-        typer.Option("--for", metavar="GOAL", help="What the draft releases: microdata, counts, queries, classic."),
-    ] = DraftGoal.MICRODATA
+        DraftGoal | None,
+        typer.Option(
+            "--for",
+            metavar="GOAL",
+            help="What the draft releases: microdata, synthetic, counts, table, queries, classic; by default what is "
+            "recommended.",
+        ),
+    ] = None
+    keep: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="A column that the release must keep; can be repeated.")
+    ] = field(default_factory=list)
+    use: Annotated[Use, typer.Option(metavar="USE", help="What readers need: rows or tables.")] = Use.ROWS
+    rows: Annotated[int | None, typer.Option(min=1, help="Approximate number of rows, if public.")] = None
+    population: Annotated[int | None, typer.Option(min=1, help="How many people it could be about, if public.")] = None
     period: Annotated[
         str | None,
         typer.Option(metavar="YEARS", help="Reference period, if public: 2024, 2023-2024, DAY to DAY."),
@@ -96,11 +109,22 @@ def profile(options: ProfileOptions) -> None:
             options.unit,
         )
         if written is not None and options.write is not None:
-            _show_draft(written, options.write, options.goal)
+            _show_draft(written, options.write)
 
 
-def _write(profile: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> Draft:
+@dataclass(frozen=True)
+class WrittenDraft:
+    """A draft, its goal, and the routes that were compared."""
+
+    draft: Draft
+    goal: DraftGoal
+    routes: RouteTable
+
+
+def _write(profile: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> WrittenDraft:
     from incrowd.engines.readers.guess import policy_keys
+    from incrowd.workflows.plan.routes import RouteNeeds, routes_of
+    from incrowd.workflows.policy.document import read_document
     from incrowd.workflows.profile.draft_policy import draft, write_draft
     from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest, Origin
 
@@ -112,11 +136,24 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
     period = None if options.period is None else DraftPeriod(options.period)
     keys = policy_keys(read) | ({"totals": list(profile.totals)} if profile.totals else {})
     origin = Origin(_seen_from(target.resolve().parent, data), keys)
-    made = draft(
-        profile, origin, DraftRequest(options.goal, period, sources, options.unit, _confirmed(profile, options))
+    keep = tuple(options.keep)
+    wish = DraftRequest(
+        options.goal or DraftGoal.MICRODATA,
+        period,
+        sources,
+        keep,
+        options.rows,
+        options.population,
+        options.unit,
+        _confirmed(profile, options),
     )
+    made = draft(profile, origin, wish)
+    routes = routes_of(read_document(made.text).content, target.resolve().parent, RouteNeeds(keep, options.use))
+    if options.goal is None and routes.recommended is not None and options.rows is not None:
+        wish = replace(wish, goal=routes.recommended)
+        made = draft(profile, origin, wish)
     write_draft(made.text, target)
-    return made
+    return WrittenDraft(made, wish.goal, routes)
 
 
 def _confirmed(profile: TableProfile, options: ProfileOptions) -> frozenset[str]:
@@ -125,11 +162,15 @@ def _confirmed(profile: TableProfile, options: ProfileOptions) -> frozenset[str]
     return frozenset(options.confirm)
 
 
-def _as_json(profile: TableProfile, made: Draft | None, options: ProfileOptions) -> dict[str, object]:
+def _as_json(profile: TableProfile, written: WrittenDraft | None, options: ProfileOptions) -> dict[str, object]:
     from incrowd.workflows.profile.profile import person_column, person_questions
 
     person, target = person_column(profile, options.unit), options.write
-    drafted = {} if made is None else {"released": made.released, "held_back": {c.name: c.why for c in made.held_back}}
+    drafted: dict[str, object] = {}
+    if written is not None:
+        held_back = {column.name: column.why for column in written.draft.held_back}
+        drafted = {"goal": str(written.goal), "released": written.draft.released, "held_back": held_back}
+        drafted |= {"routes": written.routes.to_json()}
     return {
         **profile.to_json(),
         "person": None if person is None else person.to_json(),
@@ -196,12 +237,13 @@ def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> No
         print_text(f"note: {note}{'' if note.endswith('?') else '.'}")
 
 
-def _show_draft(made: Draft, target: Path, goal: DraftGoal) -> None:
-    """Print what a draft releases, what it does not, and the next command."""
-    print()
+def _show_draft(written: WrittenDraft, target: Path) -> None:
+    """Print the routes, what the draft releases, what it does not, and the next command."""
+    made, goal = written.draft, written.goal
+    show_routes(written.routes)
     print_text(f"A policy for {goal} was drafted into {target}. It releases: {', '.join(made.released)}.")
-    for column in made.held_back:
-        print_text(f"not released: {column.name}: {column.why}.")
+    for why, names in _reasons(made).items():
+        print_text(f"not released: {', '.join(names)}: {why}.")
     marked = [column.name for column in made.columns if column.released and column.marked]
     if marked:
         vouch = f"; if the values are public, draft again with --public {shlex.quote(marked[0])}=WHERE"
@@ -210,6 +252,14 @@ def _show_draft(made: Draft, target: Path, goal: DraftGoal) -> None:
         print_text(f"person ID column: {made.person.name}; one row per person is used.")
     verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is DraftGoal.QUERIES else "plan"
     print(f"\nnext\n\n  incrowd {verb} --policy {shlex.quote(str(target))}")
+
+
+def _reasons(made: Draft) -> dict[str, list[str]]:
+    """Return the columns that are held back, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for column in made.held_back:
+        reasons.setdefault(column.why, []).append(column.name)
+    return reasons
 
 
 def _number(number: int, spread: TupleSpread) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -14,6 +15,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
 from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
+from incrowd.core.words import short_up
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
@@ -52,7 +54,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key."""
+    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key.
+
+    `population` is the declared public number of people that the data could be about.
+    """
 
     name: str
     commitment: str | None = None
@@ -61,6 +66,7 @@ class Dataset:
     separate: str | None = None
     same_people_as: str | None = named("same people as", None)
     together_with: tuple[str, ...] | None = named("together with", None)
+    population: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,7 @@ class Signature:
     value: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """The public certificate: only what the guarantee covers, so that publishing it reveals nothing more.
 
@@ -152,6 +158,12 @@ class Certificate:
     outputs: tuple[File, ...] = ()
     approvals: tuple[Mapping[str, Any], ...] = ()
     signature: Signature | None = None
+
+    def __repr__(self) -> str:
+        spent = self.accounting.spent
+        epsilon, delta = (short_up(Decimal(amount), 6) for amount in (spent.epsilon, spent.delta))
+        cost = "no epsilon" if spent.epsilon == "Infinity" else f"epsilon {epsilon}, delta {delta}"
+        return f"<Certificate {self.id}: {self.method.name} of {self.dataset.name}, {cost}>"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
@@ -219,6 +231,9 @@ class Release(Generic[Out]):
 
     result: Out
     certificate: Certificate
+
+    def __repr__(self) -> str:
+        return f"<Release {self.result!r} with {self.certificate!r}>"
 
 
 def release_id(nonce: bytes, stated: Any) -> str:

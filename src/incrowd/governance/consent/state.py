@@ -217,13 +217,12 @@ class Fold:
         if not parts:
             return
         subjects, alikes, slots, at = (np.concatenate(column) for column in zip(*parts, strict=True))
-        self._people.merge(subjects, slots, at)
         numbers = alikes[:, 0].view(np.int64)
         linked = numbers != 0
-        links = np.full(int(linked.sum()), len(self._people.newest) - 1)
-        self._people.merge(subjects[linked], links, numbers[linked])
+        links = np.full(len(numbers), len(self._people.newest) - 1), np.where(linked, numbers, NONE)
+        self._people.merge(subjects, (slots, at), links)
         against = linked & (slots % 2 == 1) & (slots < 2 * len(self._depths))
-        self._alike.merge(_keys(numbers[against]), slots[against] // 2, at[against])
+        self._alike.merge(_keys(numbers[against]), (slots[against] // 2, at[against]))
 
 
 def _keys(numbers: Integers) -> Words:

@@ -21,7 +21,7 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows, keep_rows
 from incrowd.core.steps.step import Step, StepGuarantee, inside, steps_of
-from incrowd.core.terms import Assumption, Theorem
+from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.method import PrivateClassifier
@@ -46,6 +46,10 @@ BEST = Theorem(
     "best-of-random-runs",
     "Papernot & Steinke 2022, Theorem 2 and Corollary 3: the best of a random number of runs, of the logarithmic law",
 )
+_SCORED = Condition(
+    "best-run-by-noisy-score",
+    "every run has randomness and a noisy score of its own, and of all runs only the one with the best score is used",
+)
 SECRET = Assumption("runs-stay-secret", "how many runs there were, and how long they took, stays with the data holder")
 
 
@@ -60,6 +64,7 @@ class TryModels(Step):
 
     kind: ClassVar[str] = "try models"
     title: ClassVar[str] = "Try models"
+    proves: ClassVar[tuple[Condition, ...]] = (_SCORED,)
 
     gamma: Fraction
     noise: Law

@@ -111,6 +111,15 @@ def public_table(policy: Policy) -> PublicTable:
     return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, *loss)
 
 
+def pair_error(policy: Policy, rows: int) -> float:
+    """Return the error of synthetic rows due to noise alone, on average over pairs of columns."""
+    method: Any = policy.method
+    sizes = tuple(map(len, method.classes(policy.schema)))
+    table = PublicTable(policy.schema, sizes, dict(method.levels), rows, method.epsilon, method.delta)
+    scale = method.shares(len(sizes), Sensitivity.of(policy.schema.unit)).scale
+    return table.noise(float(scale))
+
+
 def _tried(name: str, table: PublicTable) -> Route:
     """Return a route, or why a method cannot be used for this table."""
     try:

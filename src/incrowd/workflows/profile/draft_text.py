@@ -16,12 +16,21 @@ from incrowd.workflows.profile.profile import PersonColumn
 
 
 class DraftGoal(StrEnum):
-    """What is released: rows, counts, answers to queries, or rows under k-anonymity alone."""
+    """What is released: rows, synthetic rows, counts, a table with totals, answers, or rows under k-anonymity alone."""
 
     MICRODATA = "microdata"
+    SYNTHETIC = "synthetic"
     COUNTS = "counts"
+    TABLE = "table"
     QUERIES = "queries"
     CLASSIC = "classic"
+
+
+class Use(StrEnum):
+    """What readers do with a release."""
+
+    ROWS = "rows"
+    TABLES = "tables"
 
 
 @dataclass(frozen=True)
@@ -59,17 +68,38 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """The goal of a draft; the reference period, public sources and the person ID column, as far as declared."""
+    """The goal of a draft, what is publicly known about the table, and what the data holder decided.
+
+    `public` has sources of some columns' values; `rows` and `population` are approximate public numbers.  `keep` are
+    the columns that must stay, `unit` is the person ID column, and `confirmed` are columns whose cleaning is confirmed.
+    """
 
     goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+    rows: int | None = None
+    population: int | None = None
     unit: str | None = None
     confirmed: frozenset[str] = frozenset()
-    """The columns whose suggested cleaning the data holder confirms."""
 
 
 _WIDTH = 116
+BUDGET = 2
+"""How many releases like its own the budget of a draft can pay: the first draft never spends the whole budget."""
+_DELTA = 6
+
+
+def delta_text(population: int | None, times: int = 1) -> str:
+    """Return a δ well below one over a public number of people, at most a millionth; `times` as much for a budget.
+
+    >>> delta_text(None), delta_text(1_800_000), delta_text(1_800_000, 2)
+    ('1e-6', '1e-8', '2e-8')
+    """
+    digits = 0 if population is None else len(str(population)) + (str(population).strip("0") != "1")
+    return f"{times}e-{max(_DELTA, digits)}"
+
+
 _HEAD = """\
 # Drafted for {goal} from {source}: a start, not a decision. Keep it internal.
 #
@@ -92,10 +122,10 @@ _PEOPLE = """\
 _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
-_NUMBERS = """\
-  # rows: N         # about how many, if that is public: then plan shows the expected output
-  # population: N   # how many people the data could be about, if that is public
-"""
+_NUMBERS = {
+    "rows": "about how many, if that is public: then plan shows the expected output",
+    "population": "how many people the data could be about, if that is public",
+}
 TAILS = {
     DraftGoal.MICRODATA: """\
 release:
@@ -103,10 +133,9 @@ release:
   choosing: 0.1         # of epsilon, for that choice
   rate: 1/2             # sampling rate: each row is sampled in secret
   epsilon: 1            # privacy loss of choice and release together
-  delta: 1e-6           # well below 1 / number of people
-  lowest: {levels}
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
-# Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:
+  delta: {delta:<15}# well below 1 / number of people
+  lowest: {levels}{highest}
+{budget}# Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:
 # budget: {{unbounded: "reason"}}
 """,
     DraftGoal.COUNTS: """\
@@ -115,12 +144,26 @@ release:
   columns: {columns}
   levels: {levels}
   epsilon: 1
-budget: {{epsilon: 1, delta: 0}}   # for these people, permanently
+{budget}""",
+    DraftGoal.SYNTHETIC: """\
+release:
+  method: marginals     # new rows, drawn from noisy counts of the table
+  epsilon: 1
+  delta: {delta:<15}# well below 1 / number of people
+  levels: {levels}
+{budget}""",
+    DraftGoal.TABLE: """\
+release:
+  method: protected-table   # exact counts with totals; small cells, and others that would give them away, are left out
+  columns: {columns}
+  levels: {levels}
+  minimum: 5            # counts below this are left out
+# A table of exact counts has no epsilon. The request for such a draft decided that:
+budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
     DraftGoal.QUERIES: """\
 queries: {{table: rows}}   # the name of the table in queries
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
-""",
+{budget}""",
     DraftGoal.CLASSIC: """\
 release:
   method: full-domain   # the finest levels with at least k rows per class, searched in all rows
@@ -144,7 +187,11 @@ def head_text(origin: Origin, wish: DraftRequest, person: PersonColumn | None) -
     dataset = "" if wish.period is None else f"  period: {_quoted(wish.period.text)}\n"
     dataset += _ROWS if person is None else _PEOPLE.format(column=word(person.name))
     name, address = word(stem(origin)), _printable(origin.address)
-    return _HEAD.format(goal=wish.goal, source=address, name=name, dataset=dataset + _NUMBERS, address=source)
+    for key, words in _NUMBERS.items():
+        number = getattr(wish, key)
+        line = f"# {key}: N" if number is None else f"{key}: {number}"
+        dataset += f"  {line:<17} # {words}\n"
+    return _HEAD.format(goal=wish.goal, source=address, name=name, dataset=dataset, address=source)
 
 
 def _value(value: Any) -> str:

@@ -278,6 +278,10 @@ class LocalHashing(Categorical):
             total += (own == answers[at : at + rows, None]).sum(axis=0)
         return total
 
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        seeds, answers = np.divmod(reports, self.width)
+        return np.equal(self.hashed(seeds[:, None], np.arange(self.size)[None, :]), answers[:, None])
+
     def law(self, value: int) -> Mapping[Any, Fraction]:
         own = self.hashed(np.arange(self.seeds, dtype=np.int64), np.array(value, np.int64))
         chances = {True: self.p / self.seeds, False: (1 - self.p) / (self.width - 1) / self.seeds}
@@ -335,6 +339,11 @@ class HadamardResponse(Categorical):
         counts = np.bincount(reports, minlength=self.outcomes).astype(np.int64)
         rows = (len(reports) + _transformed(counts)) // 2
         return rows[1 : self.size + 1]
+
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        odd = np.bitwise_count(reports[:, None] & np.arange(1, self.size + 1)[None, :]) & 1
+        even: NDArray[np.bool_] = np.equal(odd, 0)
+        return even
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
         half = self.outcomes // 2

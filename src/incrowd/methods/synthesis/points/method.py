@@ -201,8 +201,7 @@ def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins)
     With noise every cell of the grid takes part: those that no row was in get theirs as all others do.
     """
     if noise is None:
-        large = counts.at_least(k)
-        return large.keys, large.counts
+        return counts.keys, counts.counts
     bins = OccupiedBins(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
     out = blend(ClampedSmallCounts(k, noise), bins, coins)
     return out.places, out.counts

@@ -22,13 +22,11 @@ from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Tabular
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, narrowed, published_to, spread
+from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
 from incrowd.methods.tabulation.protected.steps import (
-    KeyedNoise,
-    OpenCells,
     PerturbCells,
     RoundCells,
-    RoundedCells,
     SuppressCells,
     Tabulate,
 )
@@ -245,8 +243,13 @@ def _empty(statement: Statement, values: Whole, visible: Flags) -> Problem | Non
 
 
 def _least(basis: ClaimBasis) -> int:
-    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
-    return int(basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None)
+    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed.
+
+    Where zeros can be suppressed, it is 0.
+    """
+    return int(basis.need(SuppressCells).zeros == "published") and int(
+        basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None
+    )
 
 
 _LINES, _COLUMNS = 16, 8
