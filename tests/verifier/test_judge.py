@@ -154,3 +154,17 @@ def test_a_rho_below_that_of_the_loss_fails() -> None:
     for rho, wrong in ((Fraction(1, 10), False), (Fraction(9, 100), True)):
         claim = Concentrated(unit=Unit(), theorem=(), rho=rho, adjacency=Adjacency.ADD_REMOVE, max_rows=1)
         assert (check_numbers(claim, basis) is not None) == wrong
+
+
+def test_steps_that_such_a_release_does_not_have_fail() -> None:
+    made = certificate(SMALL, Schema((SEX,)))
+    assert "such a release does not have these steps in this order" in texts(replace(made, steps=made.steps[::-1]))
+    assert "such a release does not have these steps in this order" in texts(
+        replace(made, steps=(*made.steps, made.steps[-1]))
+    )
+
+
+def test_claims_in_another_order_or_twice_fail() -> None:
+    made = certificate(SMALL, Schema((SEX,)))
+    for claims in (made.claims[::-1], (*made.claims, made.claims[0])):
+        assert "they are in the wrong order" in texts(replace(made, claims=claims))
