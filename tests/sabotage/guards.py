@@ -174,6 +174,13 @@ CONSENT = area(
         "grants = newest[0 : 2 * depths : 2]",
     ),
     ("governance/consent/state.py", "if recorded > self.as_of.recorded:", "if False:"),
+    ("governance/consent/event.py", "if not self.against or not self.at.endswith(_MIDNIGHT):", "if self.against:"),
+    (
+        "governance/consent/fhir.py",
+        "pauses = tuple(_pauses(resource, reading or FhirReading())) if skip.narrows else ()",
+        "pauses = ()",
+    ),
+    ("governance/consent/fhir.py", "at = min(_last(text), reading.now) if text else reading.now", "at = _first(text)"),
 ) + area(
     "consent",
     "tests/engines/local tests/theorems/test_consent.py -k consent",

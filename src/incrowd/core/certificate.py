@@ -20,7 +20,7 @@ from incrowd.core.words import short_up
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
-NONCE_BYTES = 4
+NONCE_BYTES = 4  # random bytes of a release's id, so that equal releases have different ids; the rest is a digest
 LIMITS = (
     (
         "The guarantee holds for all releases charged to this dataset together, as the accounting says; releases about "
