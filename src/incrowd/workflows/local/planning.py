@@ -150,7 +150,7 @@ def _expected(question: SurveyQuestion, reports: int, alone: bool) -> ExpectedEs
     level: Any = question.randomizers[0]
     if isinstance(question, WordQuestion):
         level, part = question.randomizers[-1], reports // len(question.randomizers)
-        spread = 5 * float(level.variance(Fraction(0))) ** 0.5 / max(1, part) ** 0.5  # type: ignore[union-attr]
+        spread = 5 * float(level.variance(Fraction(0))) ** 0.5 / max(1, part) ** 0.5
         return ExpectedEstimate(question.name, str(level.family), reports, "word", min(1.0, spread))
     tree = isinstance(question, TreeQuestion)
     part = reports // len(question.randomizers)

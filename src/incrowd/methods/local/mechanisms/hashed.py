@@ -342,7 +342,8 @@ class HadamardResponse(Categorical):
 
     def members(self, reports: Reports) -> NDArray[np.bool_]:
         odd = np.bitwise_count(reports[:, None] & np.arange(1, self.size + 1)[None, :]) & 1
-        return np.equal(odd, 0)
+        even: NDArray[np.bool_] = np.equal(odd, 0)
+        return even
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
         half = self.outcomes // 2

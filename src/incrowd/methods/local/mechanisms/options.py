@@ -75,7 +75,8 @@ class OptionBits(SetReports):
     def draw(self, values: Values, coins: Coins) -> Bits:
         chosen = values[:, None] >> np.arange(self.size)[None, :] & 1
         flipped = flips(coins, self.q, len(values) * self.size).reshape(len(values), self.size)
-        return np.not_equal(flipped, chosen == 1)
+        bits: Bits = np.not_equal(flipped, chosen == 1)
+        return bits
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
         law = {}
