@@ -14,6 +14,7 @@ from incrowd.accounting.additive import continuous_delta, gaussian_delta, laplac
 from incrowd.accounting.amplification import _clone_excess, before_sampling
 from incrowd.accounting.blending import robust, sampled_crowd
 from incrowd.accounting.bound import epsilon_at
+from incrowd.accounting.concentrated import epsilon_of_rho
 from incrowd.core.loss import Approximate, Gaussian, Laplace
 from incrowd.core.rounding import probability_up
 
@@ -164,3 +165,32 @@ def test_the_excess_of_a_huge_crowd_of_clones_keeps_its_digits(clones: int, devi
         truth = ((p - high) * more - (high * p - 1) * upper) / (p + 1)
         claimed = float(_clone_excess(p, alpha, np.array([clones]))[0])
         assert truth <= claimed <= truth * (1 + mpmath.mpf(10) ** -7)
+
+
+@pytest.mark.parametrize(
+    ("rho", "delta"),
+    [
+        ("39.37710917205234", "0.9999999739492678"),
+        ("112.76939481199457", "0.9999999967235504"),
+        ("0.0065322211074718755", "0.06925090929661337213474325835704803466797"),
+        ("4.3451273166394264e-07", "0.0005654165863447970821198396151885390281677"),
+    ],
+)
+def test_epsilon_of_rho_is_not_below_the_truth_where_its_terms_cancel(rho: str, delta: str) -> None:
+    with mpmath.workdps(60):
+        assert least_over_orders(mpmath.mpf(rho), mpmath.mpf(delta)) <= epsilon_of_rho(rho, delta)
+
+
+def least_over_orders(rho: mpmath.mpf, delta: mpmath.mpf) -> mpmath.mpf:
+    """Return the least ε that Corollary 13 gives, over orders on a fine grid and between them."""
+
+    def at(exponent: mpmath.mpf) -> mpmath.mpf:
+        excess = mpmath.exp(exponent)
+        return (1 + excess) * rho - (mpmath.log1p(excess) + mpmath.log(delta)) / excess - mpmath.log1p(1 / excess)
+
+    center = min((mpmath.mpf(step) / 4 for step in range(-100, 161, 2)), key=at)
+    low, high = center - 0.5, center + 0.5
+    for _ in range(60):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (low, right) if at(left) <= at(right) else (left, high)
+    return max(mpmath.mpf(0), at((low + high) / 2))

@@ -13,7 +13,9 @@ from incrowd.core.certificate import Certificate, meaning_digest
 from incrowd.core.claims import privacy
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
+from incrowd.core.domain import Type
 from incrowd.core.loss import RobustlySampled
+from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
 from incrowd.core.steps.around import Compare, gate_of, own_steps, steps_around
 from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
@@ -154,6 +156,7 @@ def _meaning(certificate: Certificate) -> Problem | None:
 
 
 _TOOL = re.compile(r"incrowd \d+(\.\d+)*([ab]|rc|\.dev|\.post)?\d*(\+[a-z0-9.]+)?")
+_HEX = re.compile(r"[0-9a-f]{32,64}")
 _COMMITMENT = re.compile(r"(hmac-)?sha256:[0-9a-f]{64}")
 
 
@@ -162,12 +165,21 @@ def _free_text(certificate: Certificate) -> Problem | None:
 
     A sentence of its own could praise the release.  What the policy declares in words is compared with the policy.
     """
-    commitment = certificate.dataset.commitment
+    commitment, place, columns = certificate.dataset.commitment, certificate.ledger, certificate.schema.columns
     if not _TOOL.fullmatch(certificate.tool) or not _is_time(certificate.created):
         return Problem("incrowd does not write its name or a time like this")
     if commitment is not None and not _COMMITMENT.fullmatch(commitment):
         return Problem("the commitment to the input is not a hash")
-    names = {column.name for column in certificate.schema.columns} | set(certificate.schema.released)
+    if not all(map(_HEX.fullmatch, (certificate.policy_hash, place.chain, place.hash))):
+        return Problem("the policy or the entry of the ledger is not named by a hash")
+    if not all(column.role in list(Role) and column.type in list(Type) for column in columns):
+        return Problem("a column has a role or a type that there is not")
+    if certificate.approvals:
+        return Problem("incrowd writes no approvals")
+    names = {column.name for column in columns}
+    if not {name for step in certificate.steps if isinstance(step, Recode) for name in step.names} <= names:
+        return Problem("a column is recoded that is not declared")
+    names |= set(certificate.schema.released)
     if not all(_is_fact(value, names) for value in certificate.evidence.values()):
         return Problem("the evidence holds more than numbers and names of columns")
     if not _are_levels(certificate):

@@ -15,7 +15,8 @@ from incrowd.methods.tabulation.protected import suppression
 from incrowd.methods.tabulation.protected.attacker import narrowed, never, published_to, spread
 from incrowd.methods.tabulation.protected.boxes import NEVER, ProtectionDemand
 from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
-from incrowd.methods.tabulation.protected.suppression import Pattern, SuppressionTask, least_pattern, suppress, task_of
+from incrowd.methods.tabulation.protected.program import least_pattern
+from incrowd.methods.tabulation.protected.suppression import Pattern, SuppressionTask, suppress, task_of
 from tests.methods.tabulation.frames import agreeing, ends, few, flat, nested
 
 WIDTH = 2
@@ -81,9 +82,10 @@ def test_the_program_finds_the_least_weight_of_all_patterns() -> None:
         frame = TableFrame(shapes[place % 4 == 3])
         task = task_of(frame, chance.integers(0, 5, frame.leaf_shape))
         demands = few(frame, task.cells, 3, 2)
-        found = least_pattern(task.sums, task.truth - task.low, task.weights, demands, network=task.network)
+        program = least_pattern(task, demands)
         least = _least_by_trying(task, demands)
-        assert (None if found is None else task.weights[found].sum()) == least
+        assert (None if program is None else task.weights[program.suppressed].sum()) == least
+        assert program is None or abs(program.bound - task.weights[program.suppressed].sum()) < 1e-6
 
 
 def _least_by_trying(task: SuppressionTask, demands: list[ProtectionDemand]) -> float | None:

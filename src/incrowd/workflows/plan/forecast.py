@@ -38,7 +38,7 @@ _RATES = (Fraction(1, 10), Fraction(1, 2))
 _DELTA = Fraction(1, 10**6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """A guarantee with its cost, before anything happens."""
 
@@ -87,9 +87,17 @@ class Forecast:
         solved = self.parameters
         return degradation(robust, solved["k"], solved["delta"], self.policy.schema.unit)
 
+    def __repr__(self) -> str:
+        width = max(len(name) for name, _ in self._lines)
+        return "\n".join(["Plan (nothing spent)", *(f"  {name:{width}}  {text}" for name, text in self._lines)])
+
     def _repr_html_(self) -> str:
+        return card("Plan (nothing spent)", facts(self._lines))
+
+    @property
+    def _lines(self) -> list[tuple[str, str]]:
         expected = [("expect", output.sentence) for output in (self.expectation, self.rehearsed) if output is not None]
-        lines = [
+        return [
             ("dataset", self.policy.name),
             ("protects", str(self.guarantee.unit)),
             ("method", self.policy.method.name),
@@ -102,7 +110,6 @@ class Forecast:
             *(("note", text) for text in self.warnings),
             ("verdict", "would be released" if self.allowed else f"would be refused: {self.refusal}"),
         ]
-        return card("Plan (nothing spent)", facts(lines))
 
 
 def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:

@@ -27,7 +27,7 @@ from incrowd.workflows.report.page import public_report, summary_html
 from incrowd.workflows.verify.signing import private_key, sign
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Released(Release[Any]):
     """A release in memory: `result` and `certificate`, and the report that explains both."""
 
@@ -177,7 +177,7 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
     for part, file in zip(output.parts, files, strict=True):
         write_table(part.reader(), file, destination.titles)
     for name, text in getattr(output, "documents", {}).items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         files = (*files, folder / name)
     bare = replace(certificate, outputs=tuple(map(file_of, files)))
     check, statement = check_of(certificate.method.name), statement_of(bare)

@@ -53,7 +53,7 @@ class References(TypedDict, total=False):
     distribution: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """All findings; passed means that nothing failed, not that nothing is unknown."""
 
@@ -122,6 +122,9 @@ class Verification:
         lines += [(f"? {STATED}", finding.why) for finding in open_ if finding.about == STATED]
         lines += [("? assumed", finding.why) for finding in open_ if finding.about == _ASSUMED]
         return [*lines, ("✓ passed", _check_count(self.findings))]
+
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, *(f"  {label}: {text}" for label, text in self.summary)])
 
     def _repr_html_(self) -> str:
         return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")

@@ -1,42 +1,48 @@
-"""Boxes: a pattern of suppressed cells found by moving amounts around boxes of cells, whose every move is a proof.
+"""Boxes: amounts moved around boxes of finest cells, which change no sum but those that separate the corners.
 
 An amount that is added at one corner of a box of finest cells and taken away at the next, all around, leaves every sum
 as it is except those that separate the corners.  If all that change are suppressed, the moved table agrees with all
 that is published: a cell at a corner is open that far up, and by the opposite move that far down.  A box may be open
-along an axis; then the sums along that axis, up to the total, change too.  For each sensitive cell the box is taken
-that costs least given what is suppressed already, and boxes are taken again until nothing becomes cheaper.
+along an axis; then the sums along that axis, up to the total, change too.  Among boxes whose sides are cheap the one is
+taken that costs least.
 
 Source: the hypercube method, Giessing & Repsilber 2002, here on hierarchies, with exact amounts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame, Whole
 
 Costs = NDArray[np.float64]
+Places = NDArray[np.intp]
 
 NEVER = 1e15
 """The cost of a cell that is always published."""
 
-_BASES = 6
-_PASSES = 3
+_BASES = 3
+_SIDES = {1: 4096, 2: 64, 3: 14, 4: 7, 5: 5}
 
 
 @dataclass(frozen=True)
 class ProtectionDemand:
-    """A cell by its number, and how far below and above the truth it must stay open."""
+    """A cell by its number, and how far below and above the truth it must stay open.
+
+    `known` are cells that somebody knows beside, in a program; `readers_only` is set where no coalition is meant.
+    """
 
     cell: int
     down: int
     up: int
+    known: tuple[int, ...] = ()
+    readers_only: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,113 +69,114 @@ class CellBox:
         return dict(sorted(corners.items()))
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class BoxSearch:
-    """The table, what each cell costs, and which boxes are in use; `uses` counts them for every cell."""
+    """How far each finest cell can go down and up, and what it costs to leave a cell empty; these change meanwhile.
+
+    `costs` has one more line along each axis, of cost 0.
+    """
 
     frame: TableFrame
-    leaves: Whole
-    weights: Costs
-    uses: Whole = field(init=False)
-    _sides: dict[tuple[int, int], csr_array] = field(default_factory=dict)
+    room: Whole
+    head: Whole
+    costs: Costs
+    paths: tuple[Places, ...]
 
-    def __post_init__(self) -> None:
-        self.uses = np.zeros(self.frame.size, np.int64)
+    @classmethod
+    def of(cls, frame: TableFrame, room: Whole, head: Whole, costs: Costs) -> BoxSearch:
+        """Return a search over a table."""
+        padded = np.pad(costs.reshape(frame.shape), [(0, 1)] * len(frame.axes))
+        shape = frame.leaf_shape
+        return cls(frame, room.reshape(shape), head.reshape(shape), padded, tuple(map(paths_down, frame.axes)))
 
-    def run(self, demands: list[ProtectionDemand]) -> dict[int, CellBox]:
-        """Return a box for each demand, by its place; none where no single box is enough."""
-        boxes: dict[int, CellBox] = {}
-        for demand in demands:
-            self.uses[demand.cell] += 1
-        for number in range(_PASSES):
-            before = dict(boxes)
-            for place in list(boxes) if number else range(len(demands)):
-                if place in boxes:
-                    self.uses[self.touched(boxes.pop(place))] -= 1
-                box = self.best(demands[place])
-                if box is not None:
-                    boxes[place] = box
-                    self.uses[self.touched(box)] += 1
-            if boxes == before:
-                break
-        return boxes
-
-    def best(self, demand: ProtectionDemand) -> CellBox | None:
-        """Return the box that suppresses least beyond what is suppressed already; None if none has enough room."""
-        nodes = np.unravel_index(demand.cell, self.frame.shape)
-        ranges = [axis.ranges[int(node)] for axis, node in zip(self.frame.axes, nodes, strict=True)]
-        best: tuple[float, CellBox] | None = None
-        costs = np.where(self.uses.reshape(self.frame.shape) > 0, 0.0, self.weights)
-        for base in self._bases(ranges, demand.down):
-            tried = self._cheapest(base, ranges, demand, costs)
-            if tried is not None and (best is None or tried[0] < best[0]):
-                best = tried
+    def best(self, cell: int, down: int, up: int) -> CellBox | None:
+        """Return a box that costs little and lets a cell go down and up so far; None if none has enough room."""
+        nodes = np.unravel_index(cell, self.frame.shape)
+        ranges = [tuple(axis.ranges[int(node)]) for axis, node in zip(self.frame.axes, nodes, strict=True)]
+        most = _SIDES.get(len(ranges), 3)
+        boxes = [self._cheapest(base, ranges, (down, up), most) for base in self._bases(ranges, down, up)]
+        best = min((box for box in boxes if box is not None), key=lambda box: box[0], default=None)
         return None if best is None else best[1]
 
-    def _bases(self, ranges: list[NDArray[np.intp]], least: int) -> list[tuple[int, ...]]:
-        """Return finest cells inside a cell from which enough can be taken away, the smallest first."""
-        inside = self.leaves[tuple(slice(low, high) for low, high in ranges)]
-        flat = np.flatnonzero(inside.ravel() >= least)
+    def _bases(self, ranges: Sequence[tuple[int, int]], down: int, up: int) -> list[tuple[int, ...]]:
+        """Return finest cells inside a cell that can go down and up so far, the smallest first."""
+        part = tuple(slice(low, high) for low, high in ranges)
+        inside, above = self.room[part], self.head[part]
+        flat = np.flatnonzero(((inside >= down) & (above >= up)).ravel())
         chosen = flat[np.argsort(inside.ravel()[flat], kind="stable")[:_BASES]]
         offsets = np.stack(np.unravel_index(chosen, inside.shape), axis=1) + [low for low, _ in ranges]
         return [tuple(offset) for offset in offsets.tolist()]
 
     def _cheapest(
-        self, base: tuple[int, ...], ranges: list[NDArray[np.intp]], demand: ProtectionDemand, costs: Costs
+        self, base: tuple[int, ...], ranges: Sequence[tuple[int, int]], amounts: tuple[int, int], most: int
     ) -> tuple[float, CellBox] | None:
-        for number, leaf in enumerate(base):  # each turn takes the first axis and puts its opposite lines last
-            side = self._side(number, leaf)
-            taken = side @ costs.reshape(len(self.frame.axes[number]), -1)
-            costs = np.moveaxis(taken.reshape(side.shape[0], *costs.shape[1:]), 0, -1)
-        room = self._room(base, demand)
-        for number, (low, high) in enumerate(ranges):
-            room[(slice(None),) * number + (slice(low, high),)] = False
-        costs = np.where(room, costs, np.inf)
+        opposite = [self._sides(number, base, span, amounts, most) for number, span in enumerate(ranges)]
+        lines = [
+            _between(self.paths[number], len(axis), base[number], opposite[number])
+            for number, axis in enumerate(self.frame.axes)
+        ]
+        touched = self.costs[np.ix_(*(part.ravel() for part in lines))]
+        split = touched.reshape([size for part in lines for size in part.shape])
+        costs = np.where(self._fits(base, opposite, amounts), split.sum(tuple(range(1, split.ndim, 2))), np.inf)
         best = int(np.argmin(costs))
         least = float(costs.ravel()[best])
         if least >= NEVER:
             return None
         places = np.unravel_index(best, costs.shape)
-        opposite = tuple(
-            None if int(place) == size else int(place)
-            for place, size in zip(places, self.frame.leaf_shape, strict=True)
+        corner = tuple(
+            int(side[place]) if place < len(side) else None for side, place in zip(opposite, places, strict=True)
         )
-        return least, CellBox(base, opposite)
+        return least, CellBox(base, corner)
 
-    def _room(self, base: tuple[int, ...], demand: ProtectionDemand) -> NDArray[np.bool_]:
-        """Return for each choice of opposite lines whether all corners have enough to be taken away."""
-        room = np.ones(tuple(size + 1 for size in self.frame.leaf_shape), np.bool_)
+    def _sides(
+        self, number: int, base: tuple[int, ...], span: tuple[int, int], amounts: tuple[int, int], most: int
+    ) -> Places:
+        """Return opposite lines along an axis whose next corner has room, the cheapest ones."""
+        along = tuple(slice(None) if axis == number else leaf for axis, leaf in enumerate(base))
+        here = tuple(
+            slice(None) if place == number else int(axis.leaves[leaf])
+            for place, (axis, leaf) in enumerate(zip(self.frame.axes, base, strict=True))
+        )
+        down, up = amounts
+        fits = (self.room[along] >= up) & (self.head[along] >= down)
+        fits[span[0] : span[1]] = False
+        open_lines = np.flatnonzero(fits)
+        if len(open_lines) <= most:
+            return open_lines
+        paths = self.paths[number]
+        under = paths[open_lines]
+        costs = np.where(under != paths[base[number]], self.costs[here][under], 0.0).sum(1)
+        return open_lines[np.sort(np.argpartition(costs, most)[:most])]
+
+    def _fits(self, base: tuple[int, ...], opposite: Sequence[Places], amounts: tuple[int, int]) -> NDArray[np.bool_]:
+        """Return for each choice of opposite lines, the last being none, whether all corners have room."""
+        fits = np.ones(tuple(len(side) + 1 for side in opposite), np.bool_)
+        down, up = amounts
         for corner in product((False, True), repeat=len(base)):
-            where = tuple(
-                slice(None) if primed else slice(leaf, leaf + 1) for primed, leaf in zip(corner, base, strict=True)
-            )
-            enough = self.leaves[where] >= (demand.up if sum(corner) % 2 else demand.down)
-            pad = [(0, 1) if primed else (0, 0) for primed in corner]
-            room &= np.pad(enough, pad, constant_values=True)
-        return room
-
-    def _side(self, number: int, leaf: int) -> csr_array:
-        key = (number, leaf)
-        if key not in self._sides:
-            self._sides[key] = _separating(self.frame.axes[number], leaf)
-        return self._sides[key]
-
-    def touched(self, box: CellBox) -> NDArray[np.intp]:
-        """Return the cells that a move around a box changes."""
-        lines = []
-        for axis, leaf, other in zip(self.frame.axes, box.base, box.opposite, strict=True):
-            here, there = set(axis.paths[leaf]), set() if other is None else set(axis.paths[other])
-            lines.append(sorted(here ^ there))
-        return np.ravel_multi_index(np.ix_(*lines), self.frame.shape).ravel()
+            where = np.ix_(*(side if far else [leaf] for far, side, leaf in zip(corner, opposite, base, strict=True)))
+            falls, rises = (up, down) if sum(corner) % 2 else (down, up)
+            enough = (self.room[where] >= falls) & (self.head[where] >= rises)
+            fits[tuple(slice(-1) if far else slice(None) for far in corner)] &= enough
+        return fits
 
 
-def _separating(axis: TableAxis, leaf: int) -> csr_array:
-    """Return for each other leaf, and last for none, which lines cover one of the two and not both."""
-    here = set(axis.paths[leaf])
-    lines = [sorted(here ^ set(path)) for path in axis.paths]
-    lines.append(sorted(here))
-    starts = np.cumsum([0, *map(len, lines)])
-    return csr_array(
-        (np.ones(starts[-1]), np.concatenate([np.array(line, np.intp) for line in lines]), starts),
-        (len(lines), len(axis)),
-    )
+def paths_down(axis: TableAxis) -> Places:
+    """Return for each leaf the lines from the total down to it; the line after the last fills up.
+
+    >>> paths_down(TableAxis("place", ("*", "North", "a", "b", "South"), (-1, 0, 1, 1, 0))).tolist()
+    [[0, 1, 2], [0, 1, 3], [0, 4, 5]]
+    """
+    deepest = max(map(len, axis.paths))
+    return np.array([[*path[::-1], *[len(axis)] * (deepest - len(path))] for path in axis.paths], np.intp)
+
+
+def _between(paths: Places, filler: int, leaf: int, others: Places) -> Places:
+    """Return for each other leaf, and last for none, the lines that cover one of the two and not both, filled up."""
+    here, there = np.broadcast_to(paths[leaf], (len(others), paths.shape[1])), paths[others]
+    apart = here != there
+    lines = np.concatenate([np.where(apart, here, filler), np.where(apart, there, filler)], axis=1)
+    last = np.full(lines.shape[1], filler)
+    last[: paths.shape[1]] = paths[leaf]
+    lines = np.sort(np.vstack([lines, last]), axis=1)
+    longest = int((lines < filler).sum(1).max())
+    return lines[:, :longest]

@@ -20,35 +20,40 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import ExtraRowsRule
-from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.tabulation.protected.boxes import NEVER, ProtectionDemand
+from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly, for_holder, of_own
+from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
+from incrowd.methods.tabulation.protected.coalitions import MOST
 from incrowd.methods.tabulation.protected.frame import Flags, TableAxis, TableFrame, Whole
 from incrowd.methods.tabulation.protected.output import ProtectedCells, TableCheck, TablePicture
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise, record_keys, round_cells
-from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions, Dominance, Rules
-from incrowd.methods.tabulation.protected.sources import Counted, Joint, ReleasedTable, given_facts
+from incrowd.methods.tabulation.protected.rules import CellFacts, Dominance, Rules
+from incrowd.methods.tabulation.protected.selection import selected
+from incrowd.methods.tabulation.protected.sources import (
+    Counted,
+    Joint,
+    ReleasedTable,
+    given_contributions,
+    given_facts,
+)
 from incrowd.methods.tabulation.protected.steps import (
     COUNT,
-    KeyedNoise,
-    OpenCells,
     PerturbCells,
     RoundCells,
-    RoundedCells,
     SuppressCells,
     Tabulate,
 )
-from incrowd.methods.tabulation.protected.suppression import SuppressionTask, suppress
+from incrowd.methods.tabulation.protected.suppression import Pattern
+from incrowd.noise.system import SystemCoins
 from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
 SUPPRESSION, ROUNDING, CELL_KEY = "suppression", "rounding", "cell-key"
 _OWN = {
-    SUPPRESSION: ("minimum", "dominance", "p", "protection", "prior", "earlier"),
+    SUPPRESSION: ("minimum", "dominance", "p", "protection", "prior", "earlier", "coalition", "open", "empty"),
     ROUNDING: ("base",),
     CELL_KEY: ("noise", "key"),
 }
@@ -60,11 +65,12 @@ class ProtectedTable(Method):
 
     Guarantee: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
     someone who knows only this table, those named as released before, the rules, and the stated bounds: numbers are
-    whole and not negative, and zeros are published.  By rounding, every number is a neighboring multiple of the base
+    whole and not negative, and zeros are published; nor by one or two contributors who also know exactly the cells to
+    which nobody else contributed.  By rounding, every number is a neighboring multiple of the base
     and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the same
     records; this is not differential privacy.
 
-    Assumes: readers know no more than that; contributors know their own contributions, and are not hindered.
+    Assumes: readers and contributors know no more than that, and no more contributors share what they know.
 
     Source: Hundepool et al. 2012, Statistical Disclosure Control; Fischetti & Salazar 2001; Giessing & Repsilber 2002;
     Cox 1987; Thompson, Broadfoot & Elazar 2013.
@@ -86,9 +92,13 @@ class ProtectedTable(Method):
     p: Fraction | None = None
     protection: int | None = None
     margin: Fraction = Fraction(1, 10)
-    weigh: Literal["values", "cells"] = "values"
+    weigh: Literal["values", "cells", "levels"] = "values"
     prior: Fraction | None = None
     earlier: tuple[str, ...] = ()
+    coalition: int | None = None
+    zeros: Literal["published", "suppressible"] = "published"
+    open: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     base: int | None = None
     noise: KeyNoise | None = None
     key: str | None = None
@@ -128,6 +138,8 @@ class ProtectedTable(Method):
             raise InvalidParameter("dominance and p are rules for sums: name the value that is summed, or use minimum.")
         if self.protection is not None and self.value is not None:
             raise InvalidParameter("protection is for counts; for sums it is margin, a share of the cell.")
+        if self.coalition is not None and not 0 <= self.coalition <= MOST:
+            raise InvalidParameter("coalition is how many contributors share what they know: 0, 1 or 2.")
         if self.prior is not None and not 0 < self.prior <= 1:
             raise InvalidParameter(
                 "prior is how well everybody knows each finest cell, as a share of it: above 0, up to 1."
@@ -184,7 +196,7 @@ class ProtectedTable(Method):
             numbers["zero to one"] = Decimal(round_up(self.noise.zero_to_one()))
             self.secret()
         settings = {"columns": ", ".join(self.columns), "protect": self.protect, "cells": frame.size}
-        examine = self.examine if self.given else None
+        examine = self.examine if self.given or self._foreseeable(schema) else None
         return Plan(self.name, steps, fold(steps, schema.unit), numbers, self.release, None, settings, examine)
 
     def steps(self, schema: Schema, frame: TableFrame) -> tuple[Step, ...]:
@@ -202,17 +214,29 @@ class ProtectedTable(Method):
             return PerturbCells(self.noise.largest, self.noise.variance, self.noise.gap, schema.unit.column or "")
         before = tuple(table.sha256 for table in self.released_before())
         rules = self.rules
+        frame = self.frame(schema)
+        for text in (*self.open, *self.empty):
+            selected(frame, text)
         return SuppressCells(
             self.width,
             rules.margin,
             self.weigh,
+            self.sharing,
+            self.zeros,
             rules.minimum,
             rules.protection,
             rules.dominance,
             rules.p,
             self.prior,
             before,
+            self.open,
+            self.empty,
         )
+
+    @property
+    def sharing(self) -> int:
+        """How many contributors share what they know, at most."""
+        return MOST if self.coalition is None else self.coalition
 
     @property
     def width(self) -> int:
@@ -272,24 +296,37 @@ class ProtectedTable(Method):
                     "that names records, each once."
                 )
 
+    def _foreseeable(self, schema: Schema) -> bool:
+        """Whether what a release does can be computed before it: nothing is drawn at random."""
+        drawn = schema.unit.column is not None and schema.unit.more is None
+        return self.protect == SUPPRESSION and not drawn
+
     def examine(self, table: Table) -> None:
-        """Read a given table before anything is charged, and refuse one that does not add up."""
-        self._cells_given(table)
+        """Refuse, before anything is charged, a given table that does not add up, and one that cannot be protected."""
+        if self.given:
+            self._cells_given(table)
+        if self._foreseeable(table.schema):
+            self._suppressed(table, SystemCoins())
 
     def release(self, table: Table, coins: Coins) -> ProtectedCells:
         """Count or read the cells, and leave out, round or perturb."""
         frame = self.frame(table.schema)
+        if self.protect == SUPPRESSION:
+            facts, pattern = self._suppressed(table, coins)
+            visible = ~pattern.suppressed.reshape(frame.shape)
+            holder = for_holder(frame, self.rules, facts, pattern)
+            return ProtectedCells.of(frame, np.where(visible, facts.values, 0), visible, self.number, holder)
         joint = self.joint(table.schema, frame)
         if self.given:
             facts = self._cells_given(table)
-            return self._published(frame, facts, self._protected(frame, joint, facts, frame.finest(facts.values)))
-        counted = Counted.of(table, joint.frame, joint.levels, (self.holder(table.schema), self.value), coins)
-        truth = counted.leaves(joint.frame)
-        facts = _of_own(frame, joint, counted.contributions).facts(frame, self.rules.depth)
-        if self.noise is not None:
-            noisy = facts.values + self._key_noise(frame, facts, counted)
-            return self._published(frame, facts, (noisy, facts.values >= 0))
-        return self._published(frame, facts, self._protected(frame, joint, facts, truth))
+        else:
+            counted = Counted.of(table, joint.frame, joint.levels, (self.holder(table.schema), self.value), coins)
+            facts = counted.contributions.facts(frame, self.rules.depth)
+            if self.noise is not None:
+                noisy = facts.values + self._key_noise(frame, facts, counted)
+                return self._published(frame, facts, (noisy, facts.values >= 0))
+        rounded = round_cells(frame, frame.finest(facts.values), self.base or 0)
+        return self._published(frame, facts, (rounded, facts.values >= 0))
 
     def _cells_given(self, table: Table) -> CellFacts:
         frame = self.frame(table.schema)
@@ -299,46 +336,28 @@ class ProtectedTable(Method):
         cells, visible = published
         return ProtectedCells.of(frame, cells, visible.reshape(facts.values.shape), self.number)
 
-    def _protected(self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole) -> tuple[Whole, Flags]:
-        """Return the cells as published, and which of them are."""
-        if self.protect == ROUNDING:
-            return round_cells(frame, frame.finest(facts.values), self.base or 0), facts.values >= 0
-        task, demands = self.task(frame, joint, facts, truth)
-        pattern = suppress(task, demands, self.width)
-        visible = ~pattern.suppressed[: frame.size].reshape(frame.shape)
-        return np.where(visible, facts.values, 0), visible
+    def _suppressed(self, table: Table, coins: Coins) -> tuple[CellFacts, Pattern]:
+        """Return the true cells, and the pattern of those of this table."""
+        frame = self.frame(table.schema)
+        joint = self.joint(table.schema, frame)
+        if self.given:
+            facts = self._cells_given(table)
+            contributions = given_contributions(frame, facts, counts=self.value is None)
+            truth = frame.finest(facts.values)
+        else:
+            beside = (self.holder(table.schema), self.value)
+            counted = Counted.of(table, joint.frame, joint.levels, beside, coins)
+            truth, contributions = counted.leaves(joint.frame), counted.contributions
+            facts = of_own(frame, joint, contributions).facts(frame, self.rules.depth)
+        pattern = self.assembly(frame, joint).protect(facts, contributions, truth, self.width)
+        return facts, replace(pattern, suppressed=pattern.suppressed[joint.own])
 
-    def task(
-        self, frame: TableFrame, joint: Joint, facts: CellFacts, truth: Whole
-    ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
-        """Return what is to be protected, and how far each sensitive cell must stay open."""
-        down, up = (demand.ravel() for demand in self.rules.demands(facts, frame, counts=self.value is None))
-        cells, sensitive = facts.values.ravel(), np.flatnonzero(up)
-        weights = np.maximum(cells, 1).astype(np.float64) if self.weigh == "values" else np.ones(frame.size)
-        weights[(cells == 0) & (up == 0)] = NEVER
-        weights[0] = NEVER
-        sums = joint.frame.matrix[np.concatenate([joint.own, joint.before])]
-        if np.any(sums[frame.size :] @ truth.ravel() != joint.values):
-            raise SourceInvalid(
-                "a table that was released before has other numbers than these rows give: it was made of other rows, "
-                "or its numbers are rounded or perturbed."
-            )
-        fixed = np.append(weights, np.full(len(joint.before), NEVER))
-        task = SuppressionTask(frame, sums, truth.ravel(), fixed, *self._bounds(joint, truth), _floors(joint, truth))
-        return task, [ProtectionDemand(cell, int(down[cell]), int(up[cell])) for cell in sensitive.tolist()]
-
-    def _bounds(self, joint: Joint, truth: Whole) -> tuple[Whole, Whole]:
-        """Return what everybody knows of each finest cell: one that is not zero is 1 at least, as zeros are published.
-
-        Of cells that are finer than this table and those before it nobody knows that.
-        """
-        flat = truth.ravel()
-        low = np.minimum(flat, int(joint.alone))
-        if self.prior is None:
-            return low, np.full(len(flat), -1, np.int64)
-        part, of = self.prior.numerator, self.prior.denominator
-        off = np.array([-(-int(value) * part // of) for value in flat], np.int64)
-        return np.maximum(low, flat - off), flat + off
+    def assembly(self, frame: TableFrame, joint: Joint) -> TaskAssembly:
+        """Return what becomes a task with the true cells."""
+        marks = CellMarks(self.weigh, self.zeros, self.open, self.empty)
+        return TaskAssembly(
+            frame, joint, self.rules, marks, AttackerKnowledge(self.value is None, self.sharing, self.prior)
+        )
 
     def _key_noise(self, frame: TableFrame, facts: CellFacts, counted: Counted) -> Whole:
         """Return the noise of every cell, by the keys of its records."""
@@ -350,14 +369,6 @@ class ProtectedTable(Method):
         np.add.at(leaves, contributions.cells, keys[contributions.holders])
         cell_keys = frame.totals(leaves.reshape(frame.leaf_shape))
         return self.noise.draw(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
-
-
-def _floors(joint: Joint, truth: Whole) -> csr_array | None:
-    """Return the cells of this table and the empty ones of those before it that are known not to be zero."""
-    if joint.alone:
-        return None
-    cells = joint.frame.matrix[np.unique(np.concatenate([joint.own, joint.empty]))]
-    return cells[np.flatnonzero(cells @ truth.ravel() > 0)]
 
 
 def _check_value(schema: Schema, name: str) -> None:
@@ -372,17 +383,6 @@ def _check_value(schema: Schema, name: str) -> None:
         raise InvalidParameter(
             f"{name!r} is summed: it is no identifier, and values outside its bounds go to the ends or drop."
         )
-
-
-def _of_own(frame: TableFrame, joint: Joint, contributions: Contributions) -> Contributions:
-    """Return contributions to the finest cells of this table, from those of all tables."""
-    where = np.unravel_index(contributions.cells, joint.frame.leaf_shape)
-    own = []
-    for axis, finer, leaves in zip(frame.axes, joint.frame.axes, where, strict=False):
-        lines = {label: place for place, label in enumerate(axis.labels[node] for node in axis.leaves)}
-        table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
-        own.append(np.array(table, np.intp)[leaves])
-    return replace(contributions, cells=np.ravel_multi_index(own, frame.leaf_shape))
 
 
 CHECK = TableCheck(

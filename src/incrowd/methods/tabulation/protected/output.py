@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
 from pathlib import Path
@@ -22,13 +22,12 @@ from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Tabular
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, narrowed, published_to, spread
+from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.publication import documents_of
 from incrowd.methods.tabulation.protected.steps import (
-    KeyedNoise,
-    OpenCells,
     PerturbCells,
     RoundCells,
-    RoundedCells,
     SuppressCells,
     Tabulate,
 )
@@ -46,8 +45,18 @@ class ProtectedCells(Tabular):
 
     form: ClassVar[str] = "protected table"
 
+    holder: Mapping[str, Any] = field(default_factory=dict)
+    """What only the data holder may know: which cells are sensitive, and what the pattern weighs."""
+
+    @property
+    def documents(self) -> dict[str, str | bytes]:
+        """What is written beside the cells: crosstabs for people, and SDMX-CSV."""
+        return documents_of(self.table)
+
     @classmethod
-    def of(cls, frame: TableFrame, cells: Whole, visible: Flags, number: str) -> ProtectedCells:
+    def of(
+        cls, frame: TableFrame, cells: Whole, visible: Flags, number: str, holder: Mapping[str, Any] | None = None
+    ) -> ProtectedCells:
         """Return a table of cells, of which some are left empty."""
         columns: dict[str, pa.Array] = {}
         for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):
@@ -57,7 +66,7 @@ class ProtectedCells(Tabular):
             indices = pa.array(codes[nodes.ravel()], pa.int32(), mask=missing[nodes.ravel()])
             columns[axis.column] = pa.DictionaryArray.from_arrays(indices, texts)
         columns[number] = pa.array(cells.ravel(), pa.int64(), mask=~visible.ravel())
-        return cls(pa.table(columns))
+        return cls(pa.table(columns), holder or {})
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         return {
@@ -115,7 +124,11 @@ class TableCheck(Check):
         return None
 
     def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-        return _outcomes(statement, _read(files[0]))
+        table = _read(files[0])
+        yield from _outcomes(statement, table)
+        yield CheckOutcome(
+            "crosstabs", _differing(table, files[1:]), "they hold what the table holds, and nothing else"
+        )
 
     def recount(self, statement: Statement, output: Any) -> Problem | None:
         if not isinstance(output, ProtectedCells):
@@ -125,6 +138,16 @@ class TableCheck(Check):
 
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> ProtectedCells:
         return ProtectedCells(_read(files[0]))
+
+
+def _differing(table: pa.Table, files: tuple[Path, ...]) -> Problem | None:
+    """Return that a file beside the table is not what is written of the table alone."""
+    documents = documents_of(table)
+    for file in files:
+        text = documents.get(file.name)
+        if text is None or (file.is_file() and file.read_bytes() != (text.encode() if isinstance(text, str) else text)):
+            return Problem("a crosstab is not what the table gives")
+    return None
 
 
 def _vanishing(values: list[int], variance: Fraction) -> float:
@@ -245,8 +268,13 @@ def _empty(statement: Statement, values: Whole, visible: Flags) -> Problem | Non
 
 
 def _least(basis: ClaimBasis) -> int:
-    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed."""
-    return int(basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None)
+    """Return the least number that an empty cell can have: 1, but for a sum of zero to which too few contributed.
+
+    Where zeros can be suppressed, it is 0.
+    """
+    return int(basis.need(SuppressCells).zeros == "published") and int(
+        basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None
+    )
 
 
 _LINES, _COLUMNS = 16, 8

@@ -153,7 +153,7 @@ class Contributions:
         sums = np.zeros(frame.size, np.int64)
         counts = np.zeros(frame.size, np.int64)
         largest = np.zeros((depth, frame.size), np.int64)
-        cells, holders, amounts, rows = self._everywhere(frame)
+        cells, holders, amounts, rows = self.everywhere(frame)
         named = holders >= 0
         merged = _merged(cells[named], holders[named], amounts[named] * rows[named])
         apart = (cells[~named], amounts[~named], rows[~named])
@@ -173,7 +173,23 @@ class Contributions:
         shape = frame.shape
         return CellFacts(sums.reshape(shape), counts.reshape(shape), largest.reshape(depth, *shape))
 
-    def _everywhere(self, frame: TableFrame) -> tuple[NDArray[np.intp], Whole, Whole, Whole]:
+    def named(self, most: int) -> Contributions:
+        """Return the same with a name for every row by somebody else, up to so many rows of a kind."""
+        apart = self.holders < 0
+        times = np.where(apart, np.minimum(self.rows, most), 1)
+        cells, holders, amounts, rows = (
+            np.repeat(part, times) for part in (self.cells, self.holders, self.amounts, self.rows)
+        )
+        fresh = np.repeat(apart, times)
+        start = int(self.holders.max(initial=-1)) + 1
+        return Contributions(
+            cells,
+            np.where(fresh, start + np.arange(len(cells)), holders),
+            amounts,
+            np.where(fresh, 1, rows),
+        )
+
+    def everywhere(self, frame: TableFrame) -> tuple[NDArray[np.intp], Whole, Whole, Whole]:
         """Return each contribution once for every cell that it is part of."""
         where = np.unravel_index(self.cells, frame.leaf_shape)
         deepest = [max(map(len, axis.paths)) for axis in frame.axes]

@@ -161,6 +161,18 @@ def given_facts(table: Table, frame: TableFrame, value: str, beside: tuple[str |
     return facts
 
 
+def given_contributions(frame: TableFrame, facts: CellFacts, *, counts: bool) -> Contributions:
+    """Return who contributed to the finest cells of a given table, each somebody else: the table does not say who."""
+    values, people = (frame.finest(part).ravel() for part in (facts.values, facts.contributors))
+    if not counts and len(facts.largest):
+        tops = np.cumsum([frame.finest(rank).ravel() for rank in facts.largest], axis=0)
+        enough = np.vstack([tops >= values, np.ones_like(values, np.bool_)])
+        people = np.minimum(people, np.where(values > 0, enough.argmax(axis=0) + 1, people))
+    cells = np.flatnonzero(people > 0)
+    apart = np.full(len(cells), -1, np.int64)
+    return Contributions(cells, apart, np.ones(len(cells), np.int64), people[cells].astype(np.int64))
+
+
 def _refuse_contradiction(frame: TableFrame, facts: CellFacts) -> None:
     """Refuse cells with a number and nobody who contributed, and largest contributions out of order or too large.
 

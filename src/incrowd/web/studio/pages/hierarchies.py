@@ -14,6 +14,7 @@ from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.web.studio.grouping import group_changes, groups_of
 from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
@@ -94,6 +95,7 @@ def show(request: PageRequest) -> PageContent:
         "sizes": None if sizes is None else sizes["classes"].get(name, []),
         "outside": None if sizes is None else _outside(sizes["report"], name),
         "seen": list(file.seen.what),
+        "groups": groups_of(file, name),
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
     return PageContent(content, commands=commands, job=foremost(job))
@@ -210,6 +212,13 @@ def save(request: PageRequest) -> Redirect:
     return request.to("hierarchies", column=name)
 
 
+def group(request: PageRequest) -> Redirect:
+    """Write the selected values into a group, or out of it."""
+    file, name = request.policy_file(), request.value("column")
+    file.save(mended(file, group_changes(request, file, name)), request.value("base"))
+    return request.to("hierarchies", column=name)
+
+
 def vouch(request: PageRequest) -> Redirect:
     """Write a public source below every mark of a column."""
     file, name, source = request.policy_file(), request.value("column"), request.value("source")
@@ -226,7 +235,7 @@ PAGE = Page(
     "Hierarchies",
     "How each column is generalized, level by level. Rules must be public, independent of the rows.",
     show,
-    {"look": look, "save": save, "vouch": vouch},
+    {"look": look, "save": save, "group": group, "vouch": vouch},
     step=3,
     needs=("policy",),
 )

@@ -1,0 +1,53 @@
+"""Selection: cells that stay open, or are emptied first, by the names of their lines."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame
+
+TOTALS = "totals"
+
+
+def first_totals(frame: TableFrame) -> Flags:
+    """Return the totals of each line right under the total of an axis, over everything else, and that of everything.
+
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
+    >>> sex, area = TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)), TableAxis("area", ("*", "N", "S"), (-1, 0, 0))
+    >>> first_totals(TableFrame((sex, area))).reshape(3, 3).astype(int).tolist()
+    [[1, 1, 1], [1, 0, 0], [1, 0, 0]]
+    """
+    flags = np.zeros(frame.shape, np.bool_)
+    for number, axis in enumerate(frame.axes):
+        top = [0, *axis.children[0]]
+        flags[tuple(top if place == number else 0 for place in range(len(frame.axes)))] = True
+    finest = np.zeros(frame.size, np.bool_)
+    finest[frame.leaves] = True
+    return np.asarray(flags.ravel() & ~finest)
+
+
+def selected(frame: TableFrame, text: str) -> Flags:
+    """Return the cells that a text names: totals, or lines such as “area = N” or “area = N, sex = *”.
+
+    A column that is not named stands for all of its lines.
+
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
+    >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
+    >>> selected(sex, "sex = F").tolist()
+    [False, True, False]
+    """
+    if text.strip() == TOTALS:
+        return first_totals(frame)
+    flags = np.ones(frame.shape, np.bool_)
+    for part in text.split(","):
+        name, _, label = (piece.strip() for piece in part.partition("="))
+        number = next((place for place, axis in enumerate(frame.axes) if axis.column == name), None)
+        if number is None or label not in frame.axes[number].labels:
+            raise InvalidParameter(
+                f"{text!r} names no cells of the table: write totals, or columns with one of their labels, such as "
+                f"'{frame.axes[0].column} = {frame.axes[0].labels[-1]}'."
+            )
+        lines = np.arange(frame.shape[number]) == frame.axes[number].place(label)
+        flags &= lines.reshape([-1 if place == number else 1 for place in range(len(frame.axes))])
+    return flags.ravel()
