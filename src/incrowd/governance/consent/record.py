@@ -278,7 +278,12 @@ def _section(language: str, at: str, record: ConsentRecord) -> str:
 
 
 def _readable(time: str) -> str:
-    """Return a moment as people read it: a day where it begins one, else with its time in UTC."""
+    """Return a moment as people read it: a day where it begins or ends one, else with its time in UTC.
+
+    >>> _readable("2026-05-01T23:59:59.999999Z"), _readable("2026-05-01T09:30:00.000000Z")
+    ('2026-05-01', '2026-05-01 09:30 UTC')
+    """
     if not time.endswith("Z"):
         return time
-    return time[:_DAY] if time[_DAY:] == "T00:00:00.000000Z" else f"{time[:_DAY]} {time[11:16]} UTC"
+    whole = time[_DAY:] in ("T00:00:00.000000Z", "T23:59:59.999999Z")
+    return time[:_DAY] if whole else f"{time[:_DAY]} {time[11:16]} UTC"
