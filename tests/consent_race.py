@@ -25,14 +25,14 @@ PEOPLE = [f"p{number}" for number in range(4)]
 _SPAWN = multiprocessing.get_context("spawn")
 
 
-def write(policy: str, seconds: float, pipe: Connection) -> None:
-    """Let people leave and join in turn, and send each decision once it is recorded."""
+def write(policy: str, seconds: float, least: int, pipe: Connection) -> None:
+    """Let people leave and join in turn, so long and so often at least, and send each decision once it is recorded."""
     made = load_policy(Path(policy))
     from incrowd.workflows.consent.place import make_registry
 
     book = Consented(made, make_registry(made))
     end, turn = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while turn < least or time.monotonic() < end:
         person, leaves = PEOPLE[turn % len(PEOPLE)], (turn // len(PEOPLE)) % 2 == 0
         pipe.send((person, None))  # from now on the answer may be either
         book.decide(Decided.WITHDRAW if leaves else Decided.GIVE, [person], at=book.registry.decision_time())
@@ -41,12 +41,12 @@ def write(policy: str, seconds: float, pipe: Connection) -> None:
     pipe.send(None)
 
 
-def race(folder: Path, seconds: float) -> tuple[int, int, int]:
+def race(folder: Path, seconds: float, least: int = 0) -> tuple[int, int, int]:
     """Return how many decisions were recorded, how many readings were made, and how many of them were stale."""
     made = consented(GATED, folder, PEOPLE)
     pseudonyms = {name: who.pseudonym for name, who in zip(PEOPLE, subjects_of(made.policy, PEOPLE), strict=True)}
     receiving, sending = _SPAWN.Pipe(duplex=False)
-    writer = _SPAWN.Process(target=write, args=(str(made.policy.folder / "policy.yaml"), seconds, sending))
+    writer = _SPAWN.Process(target=write, args=(str(made.policy.folder / "policy.yaml"), seconds, least, sending))
     writer.start()
     sending.close()
     state: dict[str, bool | None] = dict.fromkeys(PEOPLE, True)

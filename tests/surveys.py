@@ -60,6 +60,22 @@ LAY: dict[str, Any] = {
     },
 }
 """A survey as lay people see it: with texts, a unit, a question that can be skipped, and a translation."""
+TOGETHER: dict[str, Any] = {
+    "survey": "1",
+    "name": "together",
+    "title": "Health at work",
+    "answers": "all",
+    "epsilon": "4",
+    "questions": {
+        "ill": {"text": "Were you ill?", "categories": ["yes", "no"], "skip": "no"},
+        "pain": {"text": "Where does it hurt?", "options": ["back", "head", "knee", "hands", "feet"], "at_most": "2"},
+        "since": {"text": "Since when?", "from": "2015-01", "to": "2026-11", "skip": "random"},
+        "age": {"text": "How old are you?", "ranges": ["16", "30", "45", "46", "60"], "unit": "years"},
+        "hours": {"low": "0", "high": "60", "cells": "120"},
+    },
+}
+"""A survey whose reports hold all answers: several options, a month, a range and a number among them."""
+TOGETHER_ANSWERS = {"ill": "yes", "pain": "back;hands", "since": "2020-03", "age": "45", "hours": "37.5"}
 ANSWERS = {"travel": "bike", "hours": "12.5", "age": "33", "pet": "dog"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,26 @@ def test_eight_ratings_known_about_find_nine_of_ten_among_pseudonyms() -> None:
     assert found.control.hits == 0
     assert found.verdict is AttackVerdict.LEAK
     assert "8 events" in found.story[2]
+
+
+def changed_ratings(table: pa.Table, days: int, stars: int) -> pa.Table:
+    """Return ratings with days shifted and stars changed at random, up to so many, and a part of the rows left out."""
+    chance = np.random.default_rng(9)
+    day = table["day"].to_numpy() + chance.integers(-days, days + 1, table.num_rows)
+    rating = np.clip(table["rating"].to_numpy() + chance.integers(-stars, stars + 1, table.num_rows), 1, 5)
+    table = table.set_column(3, "day", pa.array(day)).set_column(2, "rating", pa.array(rating))
+    return table.filter(pa.array(chance.random(table.num_rows) < 0.9))
+
+
+@pytest.mark.parametrize(("days", "stars", "slack"), [(14, 1, {"day": 14, "rating": 1}), (60, 1, {}), (365, 4, {})])
+def test_shifted_days_and_changed_ratings_protect_nobody(days: int, stars: int, slack: dict[str, float]) -> None:
+    knowledge = replace(KNOWLEDGE, slack=slack, trials=200)
+    table = pseudonymized(changed_ratings(PEOPLE, days, stars), "who", 3)
+    found = similarity(PublishedTable(table), knowledge, OUTSIDERS).at(1 - FALSE_ALARM)
+    assert found.success.estimate > (0.5 if stars == 4 else 0.95)  # ratings at random and days off by a year: .70
+    assert found.control is not None
+    assert found.control.estimate < 0.05
+    assert found.verdict is AttackVerdict.LEAK
 
 
 @pytest.mark.parametrize("method", RELEASES)

@@ -77,6 +77,16 @@ class Visit:
                 f")({json.dumps([prefix + name, answer])})"
             )
 
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other, as on a keyboard; Tab, Enter, Space and arrows go by their names."""
+        codes = {"Tab": 9, "Enter": 13, "Space": 32, "ArrowDown": 40}
+        for key in keys:
+            text = {"Enter": "\r", "Space": " "}.get(key, key if key not in codes else "")
+            name = " " if key == "Space" else key
+            event = {"key": name, "code": key if key in codes else "", "windowsVirtualKeyCode": codes.get(key, 0)}
+            self.page.call("Input.dispatchKeyEvent", type="keyDown", text=text, **event)
+            self.page.call("Input.dispatchKeyEvent", type="keyUp", **event)
+
     def click(self, what: str) -> None:
         """Press a button."""
         self.page.evaluate(f"document.querySelector('{what}').click()")
@@ -90,6 +100,10 @@ class Visit:
     def send(self) -> str:
         """Send the report, and return what the page says."""
         self.click("#send")
+        return self.said()
+
+    def said(self) -> str:
+        """Return what the page says, as soon as it says something."""
         return str(
             self.page.evaluate(
                 "(async () => { const at = document.getElementById('message');"

@@ -19,7 +19,18 @@ from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
 from tests.statistics.alarm import FALSE_ALARM
-from tests.surveys import ANSWERS, LAY, MANY, TRAVEL, WordCoins, scripts, survey, survey_file
+from tests.surveys import (
+    ANSWERS,
+    LAY,
+    MANY,
+    TOGETHER,
+    TOGETHER_ANSWERS,
+    TRAVEL,
+    WordCoins,
+    scripts,
+    survey,
+    survey_file,
+)
 
 LABELS = [f"v{number}" for number in range(37)]
 FAMILIES = ("response", "symmetric-unary", "optimal-unary", "local-hashing", "hadamard", "subset")
@@ -44,6 +55,12 @@ def cases() -> Iterator[tuple[LocalSurvey, dict[str, str]]]:
         yield survey({"a": question | {"skip": "random"}}, "2"), {"a": ""}
     yield survey({"a": {"categories": LABELS, "skip": "v3"}}), {"a": ""}
     yield survey_file(LAY).survey, {"smoke": "", "sleep": "7.5"}
+    yield survey_file(TOGETHER).survey, TOGETHER_ANSWERS
+    yield survey_file(TOGETHER).survey, TOGETHER_ANSWERS | {"ill": "", "pain": "", "since": ""}
+    yield (
+        survey({"a": {"options": LABELS[:9]}, "b": {"from": "0999-11", "to": "1003-02"}}),
+        {"a": " v8 ; v0", "b": "1000-01-31"},
+    )
 
 
 @pytest.fixture(scope="module")

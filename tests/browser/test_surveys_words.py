@@ -13,7 +13,7 @@ from incrowd.workflows.collect.collector import Collector
 from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
-from tests.surveys import LAY, SHUFFLED, survey, survey_file
+from tests.surveys import LAY, SHUFFLED, TOGETHER, survey, survey_file
 
 LABELS = [f"v{number}" for number in range(9)]
 
@@ -101,7 +101,7 @@ def test_the_first_wrong_field_has_the_focus_and_says_what_is_asked(visit: Visit
     assert visit.page.evaluate("document.activeElement.getAttribute('aria-invalid')") == "true"
     assert "A number from 0 to 14 hours" in visit.text("error-sleep")
     assert visit.text("error-smoke") == ""
-    assert visit.text("message") == "Nothing was randomized or sent."
+    assert visit.text("message") == "Please look at the marked answers. Nothing was randomized or sent."
 
 
 def test_a_question_is_skipped_only_where_the_survey_says_what_is_sent_then(visit: Visit) -> None:
@@ -122,7 +122,7 @@ def test_the_language_can_be_switched_and_answers_stay(visit: Visit) -> None:
         assert part in text
     assert "How long did you sleep?" in text  # the survey has no translation of it
     assert sentences("survey")["de"]["unreviewed"] in text
-    assert visit.text("message") == sentences("survey")["de"]["nothing"]
+    assert visit.text("message").endswith(sentences("survey")["de"]["nothing"])
     assert visit.page.evaluate("document.documentElement.lang") == "de"
     report = json.loads(visit.randomize({"sleep": "9"}))
     assert report["question"] in ("smoke", "sleep")
@@ -171,3 +171,101 @@ def test_without_scripts_the_page_says_so_in_every_language(opened: tuple[Debugg
     finally:
         page.call("Emulation.setScriptExecutionDisabled", value=False)
     assert all(part["no-script"] in text for part in sentences("survey").values())
+
+
+@pytest.fixture
+def together(opened: tuple[DebuggedPage, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    """A visitor of a survey whose reports hold all answers."""
+    at = Collector.beside(open_survey(survey_file(TOGETHER, tmp_path_factory.mktemp("together"))))
+    with serving(at) as address:
+        arrived = Visit(opened[0])
+        arrived.arrive(address, f"token={at.tokens.issue()}")
+        yield arrived
+
+
+def test_a_report_of_all_answers_says_what_each_reveals_and_the_sum(together: Visit) -> None:
+    assert "ε = 0.8 + 0.8 + 0.8 + 0.8 + 0.8 = 4" in together.text("several")
+    assert "(ε = 4)" in together.text("promise")
+    assert together.text("hint-pain") == "Choose up to 2. Choosing none is an answer, too."
+    assert "at most 4 options, ε = 0.2 each: ε = 0.8 in all" in together.text("explained-pain")
+    assert together.text("hint-since") == "A month from January 2015 to November 2026"
+    together.fill({"ill": "yes", "hours": "37,5", "since": "03", "since-year": "2020", "age": "46 to 59"})
+    for option in ("back", "hands", "feet"):
+        together.fill({"pain": option})
+    assert together.randomize({}) == ""
+    assert together.page.evaluate("document.activeElement.id") == "q-pain-0"
+    together.fill({"pain": "feet"})  # a third one is too many: it is taken back
+    report = json.loads(together.randomize({}))
+    assert set(report["reports"]) == {"ill", "pain", "since", "age", "hours"}
+    assert together.text("meaning").count("About this question:") == 5
+    assert together.send() == "Thank you: your report was counted."
+
+
+def test_nothing_has_to_be_chosen_and_a_month_can_be_skipped(together: Visit) -> None:
+    together.click("#skip-since")
+    assert together.randomize({"ill": "no", "hours": "0", "age": "45"}) != ""
+
+
+def test_answers_that_are_changed_meet_the_same_chance(visit: Visit) -> None:
+    """Nobody can try until the report shows what they like; a report that was sent cannot be changed."""
+    first = visit.randomize({"smoke": "yes", "sleep": "8"})
+    for _ in range(5):
+        visit.click("#again")
+        assert visit.randomize({}) == first
+    visit.page.evaluate("window.fetch = () => Promise.reject(1)")
+    visit.send()
+    assert visit.page.evaluate("document.getElementById('again').hidden") is True
+    assert visit.text("sent") == first
+
+
+def test_a_survey_is_answered_by_the_keyboard_alone(visit: Visit) -> None:
+    """From the top of the page: language, the radio buttons, the skip box, the number, the two buttons."""
+    where = "document.activeElement.id || document.activeElement.textContent"
+    visit.page.evaluate("document.body.tabIndex = -1, document.body.focus()")
+    visit.press("Tab", "Tab")
+    assert visit.page.evaluate(where) == "q-smoke-0"
+    visit.press("Space", "ArrowDown", "Tab", "Tab")
+    assert visit.page.evaluate(where) == "q-sleep"
+    visit.press("8", "Enter")
+    assert visit.page.evaluate(where) == "result-title"
+    assert visit.page.evaluate("document.getElementById('q-smoke-1').checked") is True
+    visit.press("Tab")
+    assert visit.page.evaluate(where) == "send"
+    visit.press("Enter")
+    assert visit.said() == "Thank you: your report was counted."
+    assert visit.page.evaluate(where) == "message"
+
+
+def test_every_field_has_a_name_for_readers_of_screens(together: Visit) -> None:
+    """The accessibility tree of the browser: no field or button without a name, and a group for each question."""
+    nodes = together.page.call("Accessibility.getFullAXTree")["nodes"]
+    names: dict[str, list[str]] = {}
+    for node in nodes:
+        if not node["ignored"]:
+            names.setdefault(node["role"]["value"], []).append(node.get("name", {}).get("value", ""))
+    fields = [name for role in ("textbox", "radio", "checkbox", "combobox", "button") for name in names[role]]
+    assert len(fields) == 19
+    assert all(fields)
+    assert {part.get("text", name) for name, part in TOGETHER["questions"].items()} <= set(names["group"])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground_in_light_and_dark(visit: Visit, scheme: str) -> None:
+    """Contrast of at least 4.5 (WCAG 2.2, 1.4.3) for every text of the page."""
+    visit.page.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    visit.randomize({"smoke": "yes", "sleep": "99"})
+    least = visit.page.evaluate(
+        """(() => {
+          const light = text => { const [r, g, b] = text.match(/[0-9.]+/g).map(Number).map(part => part / 255)
+            .map(part => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+          const ground = at => { while (at) { const color = getComputedStyle(at).backgroundColor;
+            if (!/, 0\\)$/.test(color) && color !== 'transparent') return color; at = at.parentElement; }
+            return 'rgb(255, 255, 255)'; };
+          const texts = [...document.querySelectorAll('body *')].filter(at => at.offsetParent && !at.disabled
+            && [...at.childNodes].some(part => part.nodeType === 3 && part.data.trim()));
+          return Math.min(...texts.map(at => { const [a, b] = [getComputedStyle(at).color, ground(at)].map(light)
+            .sort((one, other) => other - one); return (a + 0.05) / (b + 0.05); })); })()"""
+    )
+    visit.page.call("Emulation.setEmulatedMedia", features=[])
+    assert least >= 4.5

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pyarrow.csv
 import pytest
 
-from incrowd.cli.assess import _class_lines
-from incrowd.measures.risk.classes import Sizes
 from incrowd.workflows.assess.assess import NOT_JUDGED
 from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.cli.running import Runner
@@ -52,8 +49,63 @@ def test_a_masked_file_of_an_unknown_method_is_attacked_and_not_refused(run: Run
     assert "the method is unknown" in " ".join(outcome.out.split())
 
 
-def test_an_assessment_says_where_the_risk_of_a_release_is_not_judged() -> None:
+@pytest.mark.parametrize(("mask", "strength"), [("noise", WEAK), ("noise", STRONG), ("rank-swap", WEAK)])
+def test_an_assessment_shows_the_risk_after_a_mask(
+    mask: str, strength: dict[str, dict[str, object]], run: Runner, tmp_path: Path
+) -> None:
+    written(tmp_path, strength[mask])
+    assert run("release data.csv --policy policy.yaml --out out").code == 0
+    found = run("assess out --policy policy.yaml --against data.csv --json").json
+    rates = {name: finding["success"]["estimate"] for name, finding in found["masked"].items()}
+    assert set(rates) == {"prosecutor, linked", "marketer, linked", "inference of loyer", "inference of maladie"}
+    assert NOT_JUDGED not in found["notes"]
+    if strength is WEAK:
+        assert min(rates["prosecutor, linked"], rates["marketer, linked"], rates["inference of loyer"]) > 0.5
+        shown = run("assess out --policy policy.yaml --against data.csv").out
+        assert "prosecutor, linked" in shown
+        assert "For example: The attacker knows of a person" in " ".join(shown.split())
+    else:
+        assert rates["prosecutor, linked"] < 0.05
+
+
+@pytest.mark.parametrize("mask", ["noise", "orthogonal", "rank-swap"])
+def test_the_internal_page_says_in_words_that_a_mask_hides_hardly_anybody(
+    mask: str, run: Runner, tmp_path: Path
+) -> None:
+    sentence = "of the released rows: an attacker who knows these numbers finds the row"
+    for strength in (WEAK, STRONG):
+        folder = tmp_path / str(strength is WEAK)
+        folder.mkdir()
+        written(folder, strength[mask])
+        assert run(f"release {folder}/data.csv --policy {folder}/policy.yaml --out {folder}/out").code == 0
+        (page,) = folder.glob(".incrowd/internal/*/steps.html")
+        assert (sentence in page.read_text(encoding="utf-8")) == (strength is WEAK)
+        for public in (folder / "out").iterdir():
+            assert sentence.encode() not in public.read_bytes()
+
+
+def test_rows_that_a_mask_left_as_they_were_are_counted_in_the_internal_page(run: Runner, tmp_path: Path) -> None:
+    written(tmp_path, {"method": "rounding", "columns": {"revenu": 1}})
+    assert run("release data.csv --policy policy.yaml --out out").code == 0
+    (page,) = tmp_path.glob(".incrowd/internal/*/steps.html")
+    text = page.read_text(encoding="utf-8")
+    assert "The masks changed no value in 240 of 240 rows." in text
+    assert "“revenu”: the masks left 100.0% of the values as they were read." in text
+
+
+def test_the_risk_of_synthetic_rows_is_called_not_judged() -> None:
     """Rather than a dash, which reads as if there were none."""
-    lines = _class_lines(Sizes(np.array([1, 1, 3])), None, 0)
-    assert {line[-1] for line in lines} == {"not judged"}
     assert "the risk after the release is not judged here. That does not mean that it is low" in NOT_JUDGED
+
+
+def test_every_line_of_uniqueness_is_defined_with_one_record(run: Runner, tmp_path: Path) -> None:
+    written(tmp_path, WEAK["rounding"])
+    policy = json.loads((tmp_path / "policy.yaml").read_text(encoding="utf-8"))
+    policy["dataset"]["population"] = 5000
+    (tmp_path / "policy.yaml").write_text(json.dumps(policy), encoding="utf-8")
+    assert run("release data.csv --policy policy.yaml --out out").code == 0
+    words = " ".join(run("assess out --policy policy.yaml --against data.csv").out.split())
+    for name in ("Special uniques: rows", "τ1: expected number", "τ2: expected number", "data intrusion: probability"):
+        assert name in words
+    assert "at least 95 %, for any population of which this is a random sample" in words
+    assert "For example, only one row of the data has" in words

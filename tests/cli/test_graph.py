@@ -94,7 +94,7 @@ def test_dropped_edges_are_counted_and_the_nearest_ids_shown_on_a_terminal_only(
     plain = graph_policy(tmp_path, {"method": "subgraph-count", "count": "edges", "epsilon": 1}, unknown="drop")
     policy = written(plain, tmp_path)
     piped = run(f"graph profile --policy {policy}")
-    assert "edges dropped" in piped.out
+    assert "edges to unlisted nodes" in piped.out
     assert "b10" not in piped.out + piped.err
     assert run(f"graph profile --policy {policy} --json").json["edges to unknown nodes"] == 2
     monkeypatch.setattr("incrowd.cli.graph._on_terminal", lambda: True)

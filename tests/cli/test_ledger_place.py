@@ -76,7 +76,7 @@ READS = {
 """Verbs that read a ledger."""
 WITHOUT = frozenset(
     {"coarsen", "local estimate"}
-    | {f"consent {verb}" for verb in ("import", "status", "give", "withdraw", "receipt", "check")}
+    | {f"consent {verb}" for verb in ("import", "status", "give", "withdraw", "correct", "receipt", "check")}
 )
 """Verbs that take a policy or a survey, and use no ledger."""
 NAMED = {

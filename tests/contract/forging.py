@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from incrowd.core.certificate import NONCE_BYTES
+from incrowd.core.certificate import NONCE_BYTES, meaning_digest
 from incrowd.core.codec import digest
+from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.errors import IncrowdError
-from incrowd.verifier.judge import judge
+from incrowd.verifier.judge import judge, numbers_of
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.verify.verify import certificate_of
 
@@ -56,6 +57,15 @@ def fitting(plain: dict[str, Any]) -> dict[str, Any]:
     content = {name: plain.get(field) for name, field in _BOUND.items()} | {"nonce": nonce.hex()}
     mark = digest(f"incrowd release {plain['certificate']}", content)
     return {**plain, "id": str(UUID(hex=nonce.hex() + mark[: 32 - 2 * NONCE_BYTES]))}
+
+
+def refolded(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return a certificate whose guarantee and claims follow from its steps again, as a thorough forger makes it."""
+    read = certificate_of(fitting(plain))
+    guarantee = fold(read.steps, read.guarantee.unit, read.guarantee.delta)
+    claims = claims_of(ClaimBasis(guarantee, read.steps, numbers_of(read.claims)))
+    glossary = meaning_digest(guarantee, claims, read.steps)
+    return fitting(replace(read, guarantee=guarantee, claims=claims, glossary=glossary).to_json())
 
 
 def placed(plain: dict[str, Any], path: Path, value: Any) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 `python -m tests.contract.mutating --count 5000` prints a table.  A mutation removes, doubles, swaps, reverses, empties
 or exchanges parts anywhere in a certificate, or changes a number or a text, one to three times over; the id is made to
-fit.  Levels: the certificate alone, with its files, with its policy, with its ledger.
+fit, and where steps are changed, in a second one, guarantee and claims follow from them.  Levels: the certificate by
+itself, with its files, with its policy, with its ledger.
 """
 
 from __future__ import annotations
@@ -22,15 +23,22 @@ from typing import Any
 from incrowd.errors import IncrowdError
 from incrowd.verifier.files import CERTIFICATE, REPORT, file_of, placed
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.graph.release import release_graph
+from incrowd.workflows.local.opening import open_survey, publish_survey
+from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import References, certificate_of, verify
+from tests import graphs
 from tests.contract.examples import EXAMPLES, POLICIES, rows
-from tests.contract.forging import caught, fitting
+from tests.contract.forging import caught, fitting, refolded
+from tests.surveys import MANY, SHUFFLED, TRAVEL, survey_file
+from tests.workflows.query.test_service import asking, service_of
 
 LEVELS = ("alone", "files", "policy", "ledger")
 NOT_CAUGHT = "nowhere"
@@ -51,20 +59,62 @@ class Subject:
 
     name: str
     folder: Path
-    policy: Policy
+    policy: Policy | SurveyFile
 
     @classmethod
     def of(cls, method: str, way: str, folder: Path) -> Subject:
-        """Release by an example of the contract suite."""
-        file = folder / "policy.yaml"
-        file.write_text(json.dumps(POLICIES[method][way], default=str), encoding="utf-8")
-        policy = load_policy(file)
-        release_to(rows(), policy, Destination(folder / "out", "csv"))
+        """Release by an example of the contract suite, of graphs, of surveys, or publish an answer."""
+        makers: dict[str, Callable[[str, Path], Policy | SurveyFile]]
+        makers = {"graph": _graph, "survey": _survey, "query": _answer}
+        make = makers.get(method)
+        policy = _table(method, way, folder) if make is None else make(way, folder)
         return cls(f"{method}, {way}", folder / "out", policy)
 
     @property
     def plain(self) -> dict[str, Any]:
         return dict(json.loads((self.folder / CERTIFICATE).read_text(encoding="utf-8")))
+
+
+SURVEYS = {"local": TRAVEL, "shuffled": SHUFFLED, "many questions": MANY}
+ANSWERS = {
+    "groups": "SELECT sex, COUNT(*) AS n, SUM(age) AS s, MEDIAN(age) AS m, MODE(sex) AS c FROM people GROUP BY sex",
+    "one number": "SELECT AVG(age) AS a FROM people",
+}
+OTHERS = (
+    *(("graph", name) for name in graphs.EXAMPLES),
+    *(("survey", name) for name in SURVEYS),
+    *(("query", name) for name in ANSWERS),
+)
+"""Releases of other families than those of one table."""
+
+
+def _table(method: str, way: str, folder: Path) -> Policy:
+    file = folder / "policy.yaml"
+    file.write_text(json.dumps(POLICIES[method][way], default=str), encoding="utf-8")
+    policy = load_policy(file)
+    release_to(rows(), policy, Destination(folder / "out", "csv"))
+    return policy
+
+
+def _graph(name: str, folder: Path) -> Policy:
+    unit, release = graphs.EXAMPLES[name]
+    graphs.graph_files(folder, graphs.example_graph(name))
+    policy = load_policy(graphs.graph_policy(folder, release, unit))
+    release_graph(policy, Destination(folder / "out", "csv"))
+    return policy
+
+
+def _survey(name: str, folder: Path) -> SurveyFile:
+    opened = open_survey(survey_file(SURVEYS[name], folder))
+    publish_survey(opened, folder / "out")
+    return opened.file
+
+
+def _answer(name: str, folder: Path) -> Policy:
+    with service_of(folder) as service:
+        answered = service.ask(asking(ANSWERS[name], "2"))
+        publish_answer(answered, service.budgets.ledger, Destination(folder / "out", "csv"))
+        return service.planner.policies[0]
 
 
 def mutations(plain: dict[str, Any], chance: random.Random) -> Iterator[Mutation]:
@@ -76,6 +126,8 @@ def mutations(plain: dict[str, Any], chance: random.Random) -> Iterator[Mutation
             names.append(f"{'/'.join(map(str, path))} {_mutate(changed, path, chance)}")
         if (fitted := _fitted(changed)) != plain:
             yield Mutation("; ".join(names), fitted)
+            if changed.get("steps") != plain["steps"] and (again := _refolded(changed)) not in (None, fitted):
+                yield Mutation("; ".join(names) + ", with guarantee and claims of these steps", again)
 
 
 def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -132,6 +184,24 @@ def _fitted(plain: dict[str, Any]) -> dict[str, Any]:
         return plain
 
 
+def _refolded(plain: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the certificate with the guarantee and claims that its steps give; None if they give none."""
+    try:
+        return refolded(plain)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, IncrowdError):
+        return None
+
+
+def changed_parts(honest: dict[str, Any], plain: dict[str, Any]) -> set[str]:
+    """Return the parts of a certificate that a mutation changed, and which keys of the evidence."""
+    parts = {name for name in honest if plain.get(name) != honest[name]}
+    if "evidence" in parts and isinstance(plain.get("evidence"), dict):
+        old, new = honest["evidence"], plain["evidence"]
+        names = {f"evidence/{name}" for name in {*old, *new} if old.get(name) != new.get(name)}
+        return parts - {"evidence"} | names
+    return parts
+
+
 def shown_at(subject: Subject, mutation: Mutation, scratch: Path) -> str:
     """Return the first level at which a mutation is shown; whatever `verify` raises but a refusal is a fault."""
     if caught(mutation.plain) is not None:
@@ -175,7 +245,7 @@ def main() -> None:
     parser.add_argument("--seed", default="0")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    examples = [example for example in EXAMPLES if options.only in example[0]]
+    examples = [example for example in (*EXAMPLES, *OTHERS) if options.only in example[0]]
     number = -(-options.count // len(examples))
     survivors: Counter[str] = Counter()
     print(f"{'release':50}" + "".join(f"{level:>9}" for level in (*LEVELS, NOT_CAUGHT)))
@@ -190,7 +260,7 @@ def main() -> None:
                     raise AssertionError(f"{subject.name}: {mutation.name}") from error
                 levels[level] += 1
                 if level in ("ledger", NOT_CAUGHT):
-                    survivors[f"{level}: {mutation.name}"] += 1
+                    survivors[f"{level}: {', '.join(sorted(changed_parts(subject.plain, mutation.plain)))}"] += 1
             print(f"{subject.name:50}" + "".join(f"{levels[level]:9}" for level in (*LEVELS, NOT_CAUGHT)), flush=True)
     for name, number in survivors.most_common():
         print(f"{number:6} {name}")

@@ -15,6 +15,7 @@ TEXTS = (
     "CONTRIBUTING.md",
     "docs/**/*.md",
     "examples/**/*.md",
+    "examples/**/*.yaml",
     "src/incrowd/**/*.html",
     "src/incrowd/**/*.js",
 )

@@ -122,7 +122,9 @@ def test_a_researcher_shares_the_second_sheet_of_a_workbook_under_k_anonymity(wa
     said = words(walk("plan --policy policy.yaml"))
     assert "epsilon no bound" in said
     assert "verdict would be released" in said
-    assert "guarantee k-anonymity spent epsilon no bound" in words(walk("release --policy policy.yaml --out out"))
+    assert "guarantee k-anonymity spent no bound on the privacy loss" in words(
+        walk("release --policy policy.yaml --out out")
+    )
     assert words(walk(f"verify out --ledger {LEDGER}")).startswith("verified")
     assert walk("check out --policy policy.yaml").out.startswith("passed")
     assert walk.verbs == ["profile", "plan", "release", "verify", "check"]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
+from incrowd.accounting.accountant import epsilon
+from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.step import fold
+from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QueryRefused
-from incrowd.queries.classical_answers import PerturbedCopy, RandomSample, SizeControl, protection_of
+from incrowd.queries.classical_answers import AnswerClassically, PerturbedCopy, RandomSample, SizeControl, protection_of
 from incrowd.queries.query import AggregateKind, Catalog, Relation
 from incrowd.queries.query_sets import QuerySet, plain_question
 
@@ -19,6 +24,14 @@ PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
 def asked(places: range | list[int], kind: AggregateKind = AggregateKind.SUM, text: str = "q") -> QuerySet:
     values = {place: Fraction(1) if kind is AggregateKind.ROWS else PAY[place] for place in places}
     return QuerySet(text, kind, len(PAY), values, "pay")
+
+
+def test_a_classical_answer_has_a_form_and_no_epsilon() -> None:
+    step = AnswerClassically.of("SELECT COUNT(*) FROM t", SizeControl(5))
+    guarantee = fold((step,), Unit())
+    assert isinstance(guarantee.loss, Syntactic)
+    assert dict(guarantee.loss.parameters) == {"k": "5"}
+    assert epsilon(guarantee.loss, 1e-6).value == math.inf
 
 
 def test_sets_of_allowed_size_are_answered_exactly() -> None:

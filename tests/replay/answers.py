@@ -23,7 +23,7 @@ from incrowd.core.loss import Pure
 from incrowd.core.plan import Plan
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.methods.local.choice import numeric, randomizers
+from incrowd.methods.local.choice import numeric, options, randomizers
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Family
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.workflows.policy.policy import Policy
@@ -33,7 +33,7 @@ from tests.graphs import EXAMPLES, all_graphs
 from tests.replay import graphs, tables
 from tests.replay.golden import Parts
 from tests.replay.replaying import TOLERANCE
-from tests.surveys import MANY, survey_file
+from tests.surveys import MANY, TOGETHER, survey_file
 from tests.tables import Batches
 
 GRAPHS = [name for name in EXAMPLES if graphs.private(name) and EXAMPLES[name][1]["method"] in graphs.ANSWERS]
@@ -150,13 +150,14 @@ def families(epsilon: str) -> dict[str, Any]:
     results += [
         numeric(family, 4, Weights.below(requested)) for family in (Family.DUCHI, Family.WINDOW, Family.MIXTURE)
     ]
+    results.append(options(4, 2, requested))
     return {str(item.randomness.family): item for item in results}
 
 
 def family_parts(family: Family, epsilon: str) -> Parts:
     """Return the part of ε that the reports of a family lose, for all pairs of answers."""
     made = families(epsilon)[str(family)]
-    inputs = range(made.size) if isinstance(made, Categorical) else range(-made.size, made.size + 1)
+    inputs = range(made.values) if isinstance(made, Categorical) else range(-made.size, made.size + 1)
     return {"answer replaced": part(largest(_possible(made.law(value)) for value in inputs), Fraction(epsilon))}
 
 
@@ -166,6 +167,10 @@ def _possible(masses: Masses) -> Masses:
 
 def survey_parts() -> Parts:
     """Return the part of its ε that the dearest question of a survey of all kinds of questions loses."""
-    survey = survey_file(MANY).survey
+    survey, together = survey_file(MANY).survey, survey_file(TOGETHER).survey
     worst = max(math.log(item.ratio) for question in survey.questions for item in question.randomizers)
-    return {"answer replaced": part(worst, pure(survey.plan))}
+    added = sum(max(math.log(item.ratio) for item in question.randomizers) for question in together.questions)
+    return {
+        "answer replaced": part(worst, pure(survey.plan)),
+        "all answers replaced": part(added, pure(together.plan)),
+    }

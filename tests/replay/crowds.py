@@ -35,7 +35,7 @@ from tests.replay.tables import policy, private
 from tests.replay.transcript import Chance, Event, Recorder, Replayer, followed
 from tests.tables import Batches
 
-_REACH = 34
+_REACH, _SOME = 34, 3
 Law = dict[Any, float]
 
 
@@ -174,9 +174,15 @@ class Cell:
         if self.noise is None or members >= self.k:
             yield self.visible(members) if self.looked_at(members) else members * (members >= self.k), 1.0
             return
+        if members:
+            assert self.visible(members, _SOME) == self._noisy(members + _SOME), "every count below k has its noise"
         fall = math.exp(-float(self.noise))
         for noise in range(-_REACH, _REACH + 1):
-            yield self.visible(0, members + noise), (1 - fall) / (1 + fall) * fall ** abs(noise)
+            yield self._noisy(members + noise), (1 - fall) / (1 + fall) * fall ** abs(noise)
+
+    def _noisy(self, number: int) -> int:
+        """Return what is shown of a count with noise that is this number; of one row, because some count no others."""
+        return self.visible(1, number - 1)
 
 
 _EVENTS: dict[int, list[Event]] = {}

@@ -33,7 +33,7 @@ def ceiling(loss: losses.Loss) -> Ceiling:
             return _pure(float(epsilon))
         case losses.Approximate(epsilon, delta):
             return Ceiling(float(epsilon), math.inf if epsilon else 0.0, float(delta))
-        case losses.ZeroConcentrated(rho):
+        case losses.ZeroConcentrated(rho) | losses.GaussianRounds(rho):
             return Ceiling(math.inf, float(rho))
         case losses.Laplace(scale, sensitivity):
             return _pure(float(sensitivity / scale))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.sabotage.sabotage import Misfit, Sabotage, applied_in
-from tests.sabotage.scratch import ROOT, Unusable, Verdict, scratch
+from tests.sabotage.scratch import ENDLESS, ROOT, Unusable, Verdict, scratch
 from tests.sabotage.table import SABOTAGES
 
-SECONDS = Path(__file__).parent / "seconds.json"
-"""How long the tests of each sabotage took when all of them last ran; the fastest run with every `./test`."""
+WITNESSES = Path(__file__).parent / "witnesses.json"
+"""The test that noticed each sabotage last, and its seconds: it runs first, and the fastest with every `./test`."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,14 +33,13 @@ def main(arguments: Sequence[str]) -> int:
     print(f"\n{len(verdicts)} sabotages, {len(survivors)} survived, {sum(v.seconds for v in verdicts):.0f} s")
     for verdict in survivors:
         print(verdict.sentence)
-    if not survivors and len(chosen) == len(SABOTAGES):
-        store_seconds(verdicts)
     return 1 if survivors else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/sabotage")
     parser.add_argument("--area", action="append", choices=sorted({item.area for item in SABOTAGES}))
+    parser.add_argument("--matching", action="append", metavar="TEXT")
     parser.add_argument("--changed", nargs="?", const="", metavar="REV")
     parser.add_argument("--fastest", type=int, metavar="NUMBER")
     parser.add_argument("--list", action="store_true")
@@ -49,6 +50,8 @@ def _chosen(options: argparse.Namespace) -> list[Sabotage]:
     chosen = list(SABOTAGES)
     if options.area:
         chosen = [item for item in chosen if item.area in options.area]
+    if options.matching:
+        chosen = [item for item in chosen if any(text in item.name for text in options.matching)]
     if options.changed is not None:
         files = changed_files(options.changed or None)
         chosen = [item for item in chosen if f"src/incrowd/{item.file}" in files]
@@ -63,7 +66,8 @@ def run(chosen: Iterable[Sabotage]) -> list[Verdict]:
     with scratch() as copy:
         for item in chosen:
             try:
-                verdicts.append(copy.verdict(item))
+                verdicts.append(copy.verdict(item, witness(item)))
+                store(verdicts[-1])
             except (Misfit, Unusable) as error:
                 print(error)
                 verdicts.append(Verdict(item, None, 0.0))
@@ -103,8 +107,8 @@ def _git(*words: str) -> str:
 
 def fastest(chosen: Iterable[Sabotage]) -> list[Sabotage]:
     """Return sabotages by how long their tests took, first one of each area; unmeasured ones come last."""
-    seconds: dict[str, float] = json.loads(SECONDS.read_text(encoding="utf-8")) if SECONDS.exists() else {}
-    ordered = sorted(chosen, key=lambda item: seconds.get(item.name, 1e9))
+    stored = _stored()
+    ordered = sorted(chosen, key=lambda item: stored[item.name]["seconds"] if item.name in stored else math.inf)
     seen: Counter[str] = Counter()
     rank = {}
     for item in ordered:
@@ -113,7 +117,19 @@ def fastest(chosen: Iterable[Sabotage]) -> list[Sabotage]:
     return sorted(ordered, key=lambda item: rank[item.name])
 
 
-def store_seconds(verdicts: Iterable[Verdict]) -> None:
-    """Write down how long each sabotage took."""
-    seconds = {verdict.sabotage.name: round(verdict.seconds, 1) for verdict in verdicts}
-    SECONDS.write_text(json.dumps(seconds, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+def witness(sabotage: Sabotage) -> str | None:
+    """Return the test that noticed a sabotage last."""
+    return _stored().get(sabotage.name, {}).get("test")
+
+
+def store(verdict: Verdict) -> None:
+    """Write down who noticed a sabotage; nobody is remembered for one that survives or is noticed by no end."""
+    stored = {item.name: entry for item in SABOTAGES if (entry := _stored().get(item.name))}
+    stored.pop(verdict.sabotage.name, None)
+    if verdict.noticed_by is not None and verdict.noticed_by != ENDLESS:
+        stored[verdict.sabotage.name] = {"test": verdict.noticed_by, "seconds": round(verdict.seconds, 1)}
+    WITNESSES.write_text(json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _stored() -> dict[str, dict[str, Any]]:
+    return dict(json.loads(WITNESSES.read_text(encoding="utf-8"))) if WITNESSES.exists() else {}

@@ -6,6 +6,7 @@ their own, so that no ledger outside of the copy is touched.
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -14,24 +15,30 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.sabotage.first_failure import REPORT
 from tests.sabotage.sabotage import Sabotage, applied_in
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 600
+LIMIT = 600.0
 """Seconds after which tests are ended: a sabotage that makes a release endless is noticed, too."""
 _COPIED, _LINKED = ("src", "tests"), ("docs", "examples", "demo", "bench", "scripts", "pyproject.toml", "README.md")
 _HERE = ("-m", "not (spark or postgres or browser or docs)")
 """Tests that start no server of their own: it could not read a scratch copy that belongs to another user."""
-_FAILED = (1, 2)
-"""How pytest ends if a test fails, or if a file of tests cannot be read."""
+_FAILED, _NOTHING = (1, 2), (4, 5)
+"""How pytest ends if a test fails or a file of tests cannot be read; and if there is no test of a name."""
+ENDLESS = f"a test that did not end within {LIMIT:.0f} seconds"
 
 
 class Unusable(AssertionError):
     """The tests of an area say nothing, because they fail without any sabotage, or do not exist."""
+
+
+class OutOfTime(Exception):
+    """The time for all sabotages of a run is over; nothing is known of this one."""
 
 
 @dataclass(frozen=True)
@@ -51,61 +58,75 @@ class Verdict:
 
 @dataclass
 class Scratch:
-    """A copy of a checkout."""
+    """A copy of a checkout, and the time on the clock after which nothing runs there any more."""
 
     root: Path
-    passed: set[tuple[str, ...]] = field(default_factory=set)
+    deadline: float = math.inf
+    passed: set[str] = field(default_factory=set)
 
-    def verdict(self, sabotage: Sabotage) -> Verdict:
-        """Apply a sabotage, run its tests, and put the source back."""
-        self._check_without(sabotage.tests)
+    def verdict(self, sabotage: Sabotage, witness: str | None = None) -> Verdict:
+        """Apply a sabotage, run its tests, and put the source back; a test that noticed it before runs first.
+
+        Whoever notices must pass without the sabotage, else it says nothing.
+        """
+        start = time.monotonic()
+        lists = ([(witness,)] if witness else []) + [sabotage.tests]
+        noticed = next(filter(None, (self._noticed(sabotage, tests) for tests in lists)), None)
+        if noticed is not None and noticed != ENDLESS:
+            self._check_without(noticed)
+        return Verdict(sabotage, noticed, time.monotonic() - start)
+
+    def _noticed(self, sabotage: Sabotage, tests: tuple[str, ...]) -> str | None:
+        """Return the first test that fails under a sabotage, None if all pass."""
         path = self.root / "src" / "incrowd" / sabotage.file
-        before, start = path.read_text(encoding="utf-8"), time.monotonic()
+        before = path.read_text(encoding="utf-8")
         path.write_text(applied_in(sabotage, self.root), encoding="utf-8")
         try:
-            code, text = self._run(sabotage.tests)
+            code, text, first = self._run(tests)
         finally:
             path.write_text(before, encoding="utf-8")
-        return Verdict(sabotage, _noticed(code, text), time.monotonic() - start)
+        if code == 0 or (code in _NOTHING and tests != sabotage.tests):
+            return None  # all pass, or the test that noticed it before has another name now
+        if code is not None and code not in _FAILED:
+            raise Unusable(f"pytest {' '.join(tests)} ends with {code}:\n{text[-3000:]}")
+        return ENDLESS if code is None else first
 
-    def _check_without(self, tests: tuple[str, ...]) -> None:
-        """Refuse tests that fail without a sabotage; each list of them runs once."""
-        if tests not in self.passed:
-            code, text = self._run(tests)
+    def _check_without(self, test: str) -> None:
+        """Refuse a test that fails without a sabotage; each runs once."""
+        if test not in self.passed:
+            code, text, _ = self._run((test,))
             if code:
-                raise Unusable(f"without a sabotage pytest {' '.join(tests)} ends with {code}:\n{text[-3000:]}")
-            self.passed.add(tests)
+                raise Unusable(f"without a sabotage {test} ends with {code}:\n{text[-3000:]}")
+            self.passed.add(test)
 
-    def _run(self, tests: tuple[str, ...]) -> tuple[int, str]:
+    def _run(self, tests: tuple[str, ...]) -> tuple[int | None, str, str]:
+        """Return how pytest ends (None: not within `LIMIT` seconds), what it prints, and the test that fails first."""
+        limit = min(LIMIT, self.deadline - time.monotonic())
+        if limit <= 0:
+            raise OutOfTime
+        report = self.root / "first_failure"
+        report.write_text("", encoding="utf-8")
         options = ("-q", "-x", "-p", "no:cacheprovider", "--hypothesis-profile", "quick", "--tb", "line", *_HERE)
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *tests],
+            [sys.executable, "-m", "pytest", "-p", "tests.sabotage.first_failure", *options, *tests],
             cwd=self.root,
-            env=environment(self.root),
+            env={**environment(self.root), REPORT: str(report)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
         )
         try:
-            text, _ = process.communicate(timeout=LIMIT)
+            text, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
+            if limit < LIMIT:
+                raise OutOfTime from None
+            return None, "", ""
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return -1, ""
-        return process.returncode, text
-
-
-def _noticed(code: int, text: str) -> str | None:
-    """Return which test failed, None if all passed; refuse any other end."""
-    if code == 0:
-        return None
-    if code == -1:
-        return f"a test that did not end within {LIMIT} seconds"
-    if code not in _FAILED:
-        raise Unusable(f"pytest ends with {code}:\n{text[-3000:]}")
-    lines = [line for line in text.splitlines() if line.startswith(("FAILED ", "ERROR "))]
-    return lines[0].split(" ", 1)[1].split(" - ")[0] if lines else "the import"
+        return process.returncode, text, report.read_text(encoding="utf-8").strip() or "the import"
 
 
 def environment(root: Path) -> dict[str, str]:
@@ -124,15 +145,16 @@ def environment(root: Path) -> dict[str, str]:
 
 
 @contextmanager
-def scratch() -> Iterator[Scratch]:
-    """Copy source and tests, and remove the copy afterwards.
+def scratch(seconds: float = math.inf) -> Iterator[Scratch]:
+    """Copy source and tests, and remove the copy afterwards; tests run there for at most `seconds`.
 
     Compiled files come along, but those of the sources that are changed are never trusted: they are compared with the
     time of the source, which a change in the same second would keep, so the copies get an old time.
     """
-    memory = Path("/dev/shm")
+    start, memory = time.monotonic(), Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="sabotage-", dir=memory if memory.is_dir() else None) as folder:
         root = Path(folder)
+        root.chmod(0o755)  # some tests try rights as another user
         for name in _COPIED:
             shutil.copytree(ROOT / name, root / name, symlinks=True)
         for name in _LINKED:
@@ -140,7 +162,7 @@ def scratch() -> Iterator[Scratch]:
         for name in ("home", "temporary"):
             (root / name).mkdir()
         _check_import(root)
-        yield Scratch(root)
+        yield Scratch(root, start + seconds)
 
 
 def _check_import(root: Path) -> None:

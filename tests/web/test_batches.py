@@ -53,12 +53,12 @@ def test_a_price_of_several_asks_nothing_and_an_auditor_asks_none(here: Server) 
     [
         ({"questions": []}, "questions: "),
         ({"questions": [{"sql": "births"}] * 1001}, "questions: "),
-        ({"questions": ["births"]}, "question 1: "),
-        ({"questions": [{"sql": "births"}, {"sql": ""}]}, "question 2: sql: "),
-        ({"questions": [{"sql": "births"}, {"sql": "births", "epsilon": 1}]}, "question 2: epsilon: "),
-        ({"questions": [{"sql": "births"}, {"sql": "births ?", "parameters": [[SECRET]]}]}, "question 2: parameters: "),
-        ({"questions": [{"sql": "births"}, {"sql": "SELECT ? FROM births", "parameters": []}]}, "question 2: "),
-        ({"questions": [{"sql": "SELECT ? FROM births", "parameters": [{"date": "2020-02-30"}]}]}, "question 1: "),
+        ({"questions": ["births"]}, "query 1: "),
+        ({"questions": [{"sql": "births"}, {"sql": ""}]}, "query 2: sql: "),
+        ({"questions": [{"sql": "births"}, {"sql": "births", "epsilon": 1}]}, "query 2: epsilon: "),
+        ({"questions": [{"sql": "births"}, {"sql": "births ?", "parameters": [[SECRET]]}]}, "query 2: parameters: "),
+        ({"questions": [{"sql": "births"}, {"sql": "SELECT ? FROM births", "parameters": []}]}, "query 2: "),
+        ({"questions": [{"sql": "SELECT ? FROM births", "parameters": [{"date": "2020-02-30"}]}]}, "query 1: "),
         ({"epsilon": None}, "epsilon: "),
         ({"epsilon": "1_0"}, "epsilon: "),
         ({"error": "1"}, "error: "),
@@ -118,10 +118,10 @@ def test_a_refused_question_is_named_and_another_dataset_does_not_exist(office: 
     headers = office.headers("cid", AccessRole.ANALYST, ("births",))
     foreign = post(office, "/v1/batch", headers, {"sql": BIRTHS}, {"sql": DEATHS})
     unknown = post(office, "/v1/batch", headers, {"sql": BIRTHS}, {"sql": DEATHS.replace("deaths", "nothing")})
-    assert (foreign.status_code, foreign.json()["error"][:12]) == (unknown.status_code, "question 2: ")
+    assert (foreign.status_code, foreign.json()["error"][:9]) == (unknown.status_code, "query 2: ")
     assert foreign.json()["error"].replace("deaths", "nothing") == unknown.json()["error"]
     both = post(office, "/v1/batch", office.headers("dan", AccessRole.ANALYST), {"sql": BIRTHS}, {"sql": DEATHS})
-    assert (both.status_code, "question 2: questions that are paid" in both.json()["error"]) == (422, True)
+    assert (both.status_code, "query 2: queries that are paid" in both.json()["error"]) == (422, True)
     dear = post(office, "/v1/batch", headers, {"sql": BIRTHS}, OLD, epsilon="1.5")
     assert (dear.status_code, "may cost 1" in dear.json()["error"]) == (422, True)
     assert office.spent("births") == before

@@ -124,6 +124,20 @@ def test_cards_show_what_they_are_told_as_text(policy: dict[str, Any]) -> None:
     assert all("color:inherit" in html and "#fff" not in html for html in shown.values())
 
 
+def test_results_print_as_a_few_lines(policy: dict[str, Any]) -> None:
+    released = incrowd.release(FRAME, policy)
+    assert repr(released).startswith(
+        f"<Release <microdata: {len(released.result):,} rows of sex, age> with <Certificate "
+    )
+    assert "epsilon 0.9" in repr(released.certificate)
+    forecast = repr(incrowd.plan(policy)).splitlines()
+    assert forecast[0] == "Plan (nothing spent)"
+    assert forecast[-1].split() == ["verdict", "would", "be", "released"]
+    incrowd.release_to(FRAME, policy, incrowd.Destination(Path("out")))
+    assert repr(incrowd.verify("out")).startswith("consistent; origin not verified\n")
+    assert max(map(len, map(repr, (released, incrowd.plan(policy), incrowd.verify("out"))))) < 2000
+
+
 def test_a_card_folds_groups_that_nobody_declared(policy: dict[str, Any]) -> None:
     asked = incrowd.query("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", policy, FRAME, epsilon=1)
     sex, n = asked.answer.columns

@@ -16,11 +16,12 @@ from incrowd.core.loss import Gaussian, GaussianRounds, Laplace
 from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.errors import Infeasible, InvalidParameter
 
-_RELATIVE = 1e-9
-_WIDEST = 2.0e5
-_MOST_TERMS = 1 << 22
-_WIDEST_MARGIN = 1.0
-_FARTHEST, _TURN = 37.0, 6.0
+_RELATIVE = 1e-9  # more than a million roundings of 2⁻⁵³ each, of positive terms only, which nothing cancels
+_ULPS = 2.0**-50  # more than the six roundings of one loss
+_WIDEST = 2.0e5  # the sum has 80 terms per σ: 16 million numbers, 128 MB an array; beyond, ρ is nearly as good
+_MOST_TERMS = 1 << 22  # beyond, P[z > 0] ≥ the rest of the sum is charged whole
+_WIDEST_MARGIN = 1.0  # a smoothing that costs a factor above e is not worth its transform; any limit is sound
+_FARTHEST, _TURN = 37.1, 6.0  # Φ(−37.1) < 2·10⁻³⁰¹; where t < −6, leaving out what is subtracted adds 10⁻⁹ at most
 
 
 def laplace_delta(noise: Laplace, epsilon: float) -> float:
@@ -39,14 +40,15 @@ def laplace_delta(noise: Laplace, epsilon: float) -> float:
         return 0.0
     inverse = float_up(1 / noise.scale)
     shift = noise.sensitivity
+    # by how much the largest loss exceeds ε; exact before it is rounded, since near that end all digits would cancel
+    gap = float_up(shift / noise.scale - Fraction(epsilon))
     mass_at_zero = -math.expm1(-inverse) / (1.0 + math.exp(-inverse))
-    below = 1.0 / (1.0 + math.exp(-inverse)) * -math.expm1(epsilon - shift * inverse)
-    last = min(shift - 1, math.floor((shift - epsilon / inverse) / 2.0) + 1)
+    below = 1.0 / (1.0 + math.exp(-inverse)) * -math.expm1(-gap)
+    last = min(shift - 1, math.floor(gap / inverse / 2.0) + 1)
     if last > _MOST_TERMS:
         return not_below(below + _laplace_upper(inverse), _RELATIVE)
     outcomes = np.arange(1, last + 1, dtype=np.float64)
-    losses = (shift - 2.0 * outcomes) * inverse
-    weights = np.maximum(0.0, -np.expm1(epsilon - losses))
+    weights = np.maximum(0.0, -np.expm1(2.0 * outcomes * inverse * (1.0 - _ULPS) - gap))
     middle = mass_at_zero * float(np.sum(np.exp(-inverse * outcomes) * weights))
     return not_below(below + middle, _RELATIVE)
 
@@ -71,6 +73,8 @@ def gaussian_delta(noise: Gaussian, epsilon: float) -> float:
     outcomes = np.arange(-reach, min(top, reach) + 1, dtype=np.float64)
     shift = float(noise.sensitivity)
     losses = (shift * shift - 2.0 * shift * outcomes) / (2.0 * scale * scale)
+    # raised by more than their rounding, which is all that is left of a loss just above ε
+    losses += _ULPS * (shift * shift + 2.0 * shift * np.abs(outcomes)) / (2.0 * scale * scale)
     weights = np.maximum(0.0, -np.expm1(np.minimum(0.0, epsilon - losses)))
     total = float(np.sum(_gaussian_masses(outcomes, scale) * weights))
     return not_below(total / _gaussian_normalizer(scale, reach), _RELATIVE) + 1e-300
@@ -126,6 +130,7 @@ def continuous_delta(shift: float, epsilon: float) -> float:
     if shift <= 0.0:
         return 0.0 if epsilon >= 0.0 else not_below(-math.expm1(epsilon), _RELATIVE)
     least = epsilon / shift - shift / 2.0
+    least -= _ULPS * (abs(epsilon) / shift + shift / 2.0)  # both may be large where their difference is not
     if least > _FARTHEST:
         return 1e-300
     if least < -_TURN:
@@ -158,7 +163,7 @@ def _gaussian_normalizer(scale: float, reach: int) -> float:
     return float(np.sum(_gaussian_masses(np.arange(-reach, reach + 1, dtype=np.float64), scale)))
 
 
-_DIGITS = 9
+_DIGITS = 9  # a searched scale has nine digits: what is lost is far below what anybody sees of noise
 
 
 @dataclass(frozen=True)

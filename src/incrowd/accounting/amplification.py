@@ -14,8 +14,9 @@ from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 
-_RELATIVE = 1e-13
+_RELATIVE = 1e-13  # ε up to 600 is rounded by 7·10⁻¹⁴, which e^ε shows as a relative error; log1p only shrinks it
 _LARGE = 600  # from here on e^ε nears the end of the floats and sampling saves no more than ln(rate)
+_RAREST = Fraction(1, 10**40)  # e^600 over this is below 10³⁰¹; over a lower rate it would pass for infinity
 
 
 class Sampling(StrEnum):
@@ -77,7 +78,7 @@ def before_sampling(
     _require(adjacency, sampling)
     guaranteed, failing, share = _guarantee(epsilon, delta, rate)
     allowed = min(1.0, max(0.0, float(failing / share) * (1.0 - _RELATIVE)))
-    if guaranteed > _LARGE:
+    if guaranteed > _LARGE or share < _RAREST:
         return float_down(guaranteed), allowed
     value = math.log1p(math.expm1(float(guaranteed)) / float(share))
     return value * (1.0 - _RELATIVE), allowed
@@ -114,11 +115,13 @@ def _rate(rate: Number) -> Fraction:
 
 SMALLEST_DELTA = Fraction(1, 10**20)
 """The smallest δ of a shuffled batch: the tails that a sum leaves out stay far below it."""
-_DEVIATIONS = 14.0
-_UP = 1.0 + 1e-9
+_DEVIATIONS = 14.0  # beyond, a binomial number has e^(−98) < 10⁻⁴² of its mass on a side, which is added
+_UP = 1.0 + 1e-9  # masses of a window are right to 10⁻¹¹ up to a billion people, and only positive terms are added
+_TAIL_ERROR = 1e-13
+"""Times √n: ten times the relative error of SciPy's binomial masses and tails (tests/accounting/test_margins.py)."""
 _DIGITS = 9
 """Counts keep so many binary digits, and are rounded down: ε comes out larger by 0.2 % at most."""
-_STEPS = 36
+_STEPS = 36  # halvings: ε is within ln(ratio)·2⁻³⁶ of the least; what is returned was evaluated
 
 Reals = NDArray[np.float64]
 
@@ -166,11 +169,22 @@ def shuffled_epsilon(ratio: Fraction, people: int, delta: Fraction, values: int 
 
 
 def _clone_excess(p: float, alpha: float, crowd: NDArray[np.int64]) -> Reals:
-    """Return the excess given how many reports are clones: the two tails of a fair binomial number."""
+    """Return the excess given how many reports are clones, (p − α) P[B ≥ j − 1] − (αp − 1) P[B ≥ j], B fair binomial.
+
+    Written with P[B = j − 1] and one tail: the difference of two tails would lose half of the digits in a large crowd.
+    """
+    from scipy.stats import binom
+
     share = (alpha * p - 1.0) / ((p - 1.0) * (alpha + 1.0))
     least = np.floor(crowd * share * (1.0 - 1e-15)).astype(np.int64) + 1
-    excess = (p - alpha) * _upper(crowd - 1, least - 1) - (alpha * p - 1.0) * _upper(crowd - 1, least)
-    return np.maximum(excess / (p + 1.0), 0.0)
+    gained = (p - alpha) * binom.pmf(least - 1, crowd - 1, 0.5)
+    lost = (alpha - 1.0) * (p + 1.0) * _upper(crowd - 1, least)
+    excess: Reals = np.maximum((gained - lost + _slack(crowd) * (gained + np.abs(lost))) / (p + 1.0), 0.0)
+    return excess
+
+
+def _slack(number: Reals | NDArray[np.int64]) -> Reals:
+    return np.asarray(_TAIL_ERROR * np.sqrt(number), np.float64)
 
 
 def _upper(number: NDArray[np.int64], least: NDArray[np.int64]) -> Reals:
@@ -214,18 +228,24 @@ def _response(p: float, alpha: float, people: int, values: int) -> float:
 
 
 def _excess(p: float, alpha: float, silent: int, values: int) -> float:
-    """Return E[((p − 1)(A − α B) − (α − 1) S)⁺] / S, (A, B) multinomial(S; 1/d, 1/d)."""
-    from scipy.special import bdtr
+    """Return E[((p − 1)(A − α B) − (α − 1) S)⁺] / S, (A, B) multinomial(S; 1/d, 1/d).
+
+    Given A, B is binomial, of mean μ, and E[(t − B)⁺] = (t − μ) P[B ≤ t] + μ (1 − c) P[B′ = ⌊t⌋], B′ of a trial less.
+    """
+    from scipy.special import betaincc
+    from scipy.stats import binom
 
     ones, masses, missed = _window(silent, 1.0 / values)
     over = (p - 1.0) * ones - (alpha - 1.0) * silent
     positive = (over > 0.0) & (masses > 0.0)
-    over, rest, chance = over[positive], silent - ones[positive], 1.0 / (values - 1.0)
-    most = np.minimum(np.floor(over / ((p - 1.0) * alpha)), rest)
-    below = np.where(most >= rest, 1.0, bdtr(most, np.maximum(rest, 1), chance))
-    fewer = np.where(most < 1.0, 0.0, np.where(most > rest - 1, 1.0, bdtr(np.maximum(most - 1, 0), rest - 1, chance)))
-    inner = np.maximum(over * below - (p - 1.0) * alpha * rest * chance * fewer, 0.0)
-    return float(masses[positive] @ inner) / silent + missed * (p - 1.0)
+    rest, chance, other = silent - ones[positive], 1.0 / (values - 1.0), (values - 2.0) / (values - 1.0)
+    limit = over[positive] / ((p - 1.0) * alpha)
+    most = np.minimum(np.floor(limit), rest)
+    below = np.where(most >= rest, 1.0, betaincc(most + 1.0, np.maximum(rest - most, 1.0), chance))
+    ahead = (limit - rest * chance) * below
+    here = rest * chance * other * np.where(most >= rest, 0.0, binom.pmf(most, np.maximum(rest - 1, 0), chance))
+    inner = np.maximum(ahead + here + _slack(rest) * (np.abs(ahead) + here), 0.0)
+    return float(masses[positive] @ inner) * (p - 1.0) * alpha / silent + missed * (p - 1.0)
 
 
 def check_delta(delta: Fraction) -> None:

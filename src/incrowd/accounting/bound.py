@@ -10,8 +10,9 @@ from fractions import Fraction
 from incrowd.core.loss import Approximate, LossRule
 from incrowd.core.rounding import float_down, float_up, not_below
 
-_CEILING = 2.0**20
-_RELATIVE = 1e-12
+_CEILING = 2.0**20  # far above every useful ε: a curve that needs more has a floor above δ, and the search must end
+_RELATIVE = 1e-12  # a bisection stops here; and more than the ten roundings of a δ below, none of which cancels
+_ULPS = 2.0**-50  # `epsilon_at` rounds eight times, each by at most 2⁻⁵³ of 1 or of ε₀
 
 
 @dataclass(frozen=True, order=True)
@@ -82,11 +83,12 @@ def epsilon_at(guarantee: Approximate, delta: Fraction) -> float:
         return math.inf
     if delta == guarantee.delta:
         return float_up(guarantee.epsilon)
-    inner, slack = float_up(guarantee.epsilon), float_down((delta - guarantee.delta) / (1 - guarantee.delta))
-    odds = 1.0 - slack * (1.0 + math.exp(-inner))
+    inner, slack = float_up(guarantee.epsilon), (delta - guarantee.delta) / (1 - guarantee.delta)
+    # e^(ε − ε₀); 1 − slack is exact before it is rounded, else the digits of a slack near 1 are lost
+    odds = float_up(1 - slack) - float_down(slack) * math.exp(-inner)
     if odds <= 0.0:
         return 0.0
-    return min(inner, max(0.0, not_below(inner + math.log(odds), _RELATIVE) + 1e-15))
+    return min(inner, max(0.0, inner + math.log(odds) + _ULPS * (1.0 + inner)))
 
 
 def shares_of(delta: Fraction, floors: tuple[Fraction, ...]) -> tuple[Fraction, ...] | None:

@@ -25,7 +25,8 @@ from incrowd.core.rounding import Number, exact, float_down, float_up, not_below
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter
 
-_RELATIVE = 1e-11
+_RELATIVE = 1e-11  # on ln δ: ten roundings of terms up to 745, below which a δ is no float
+_ULPS = 2.0**-50  # eight roundings of each term of an ε
 
 
 def rho_of(loss: Loss, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> Fraction | None:
@@ -96,17 +97,23 @@ def epsilon_of_rho(rho: Number, delta: Number) -> float:
     >>> round(epsilon_of_rho("0.1", "1e-6"), 3)
     2.142
     """
-    rho_above, delta_below = float_up(_rho(rho)), float_down(_delta(delta))
+    rho_above, target = float_up(_rho(rho)), _delta(delta)
     if rho_above == 0.0:
         return 0.0
-    if delta_below == 0.0:
+    if float_down(target) == 0.0:
         return math.inf  # a δ below every float
+    # 1 − δ is exact before it is rounded: for a δ near 1 it is all that counts
+    log_delta = math.log(float_down(target)) if target <= Fraction(1, 2) else math.log1p(-float_up(1 - target))
 
     def at(excess: float) -> float:
         alpha = 1.0 + excess
-        return alpha * rho_above - (math.log(alpha) + math.log(delta_below)) / excess - math.log1p(1.0 / excess)
+        log_alpha = math.log(alpha) if excess > 1.0 else math.log1p(excess)  # a small excess loses its digits in alpha
+        return alpha * rho_above - (log_alpha + log_delta) / excess - math.log1p(1.0 / excess)
 
-    return max(0.0, not_below(at(_best_excess(at)), _RELATIVE))
+    best = _best_excess(at)
+    # an ε near 0 is what remains of terms that cancel
+    canceled = (1.0 + best) * rho_above + (math.log1p(best) - log_delta) / best + math.log1p(1.0 / best)
+    return max(0.0, not_below(at(best), _RELATIVE), at(best) + _ULPS * canceled)
 
 
 def delta_of_rho(rho: Number, epsilon: Number) -> float:
@@ -185,8 +192,8 @@ def _delta(delta: Number) -> Fraction:
     return value
 
 
-_ROUNDING = 1e-12
-_FINE = 10**7
+_ROUNDING = 1e-12  # ten roundings of 2⁻⁵³ are below 2·10⁻¹⁵; nothing cancels
+_FINE = 10**7  # γ has seven digits: about that many runs are expected, and any γ is sound
 
 
 def expected_runs(gamma: Fraction) -> float:

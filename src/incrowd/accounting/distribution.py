@@ -25,17 +25,18 @@ from incrowd.core.unit import Adjacency
 
 _FINE = 0.01
 """The grid's step, relative to the deviation of one answer's loss, whose variance grows by 2·10⁻⁵ of itself."""
+# fewer is faster, more is finer; any number is sound, as splitting a mass dominates
 _FEWEST_POINTS, _MOST_POINTS = 2**15, 2**19
 _OUTSIDE = 34.0
 """Aimed at: at most e^(−34) of the tilted mass leaves the window."""
-_UNIT = 2.0**-53
+_UNIT = 2.0**-53  # the unit roundoff of a float
 _TRANSFORM = 16.0
 """Rounding of a transform, in units and per doubling, relative to the norm (Higham 2002, Theorem 24.2: below 8)."""
 _MASS_ERROR = 1e-12
 """More than the relative error of a mass or of its tilt."""
-_RELATIVE = 1e-9
-_STEEPEST_TILT = 1e12
-_FAINT = 45.0
+_RELATIVE = 1e-9  # ten thousand roundings, of sums of positive terms
+_STEEPEST_TILT = 1e12  # ends the search where a loss has one possible value; any tilt is sound
+_FAINT = 45.0  # beyond, e^(−45) = 3·10⁻²⁰ of the tilted mass, which is 1, is added whole
 
 Part = Noise | Sampled
 Many = tuple[tuple[LossLaw, int], ...]

@@ -23,12 +23,13 @@ Noise = Pure | Approximate | Laplace | Gaussian | GaussianRounds
 
 _WRITTEN, _STEPS = 2**9, 2**16
 """The largest scale of integer Gaussian noise, and the most steps of Laplace noise, that are written out."""
-_REACH = 16.0
+_REACH = 16.0  # Gaussian noise is written out up to here, in scales; `_BEYOND` accounts for the rest
 _BEYOND = 1e-54
 """More than the mass of Gaussian noise beyond `_REACH` scales on both sides, e^(−128) each, for both laws of a pair."""
+# groups of outcomes per scale: each group is charged at its largest loss, so fewer is sound and costs more
 _PER_SCALE = 256
-_STEEPEST = 100.0
-_LARGE = 600.0
+_STEEPEST = 100.0  # noise a hundred times narrower than what it hides has no useful ε; `None` leaves it to other rules
+_LARGE = 600.0  # e^600 is a float, e^710 is not; here rate·e^ratio dwarfs 1 unless the rate is below 10⁻²⁰⁰
 SHADE = 1e-14
 """Relative to itself, a loss computed here is within this of the truth."""
 SMOOTHINGS = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)

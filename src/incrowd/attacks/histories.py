@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,19 +16,25 @@ from incrowd.attacks.candidates import NONE, CodedColumns, Codes, ColumnMatch, m
 from incrowd.attacks.cover import numbers, spans, texts
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
+from incrowd.core.displacement import DistanceKind
 from incrowd.errors import InvalidParameter
 
-_CELLS, _PAIRS = 1 << 22, 1 << 22
+_CELLS, _PAIRS = 1 << 22, 1 << 22  # in memory at a time: 32 MB each
 Numbers = NDArray[np.float64]
 ECCENTRICITY = 1.5
 """The threshold of Narayanan & Shmatikov 2008."""
 _OUTSIDE = "\N{SYMBOL FOR UNIT SEPARATOR}outside"
 _OWNER = "owner"
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 
 
 @dataclass(frozen=True, eq=False)
 class HistoryPart:
-    """How much, or when: a column of people's events and of published ones as numbers, and what counts as near."""
+    """How much, or when: a column of people's events and of published ones as numbers, and what counts as near.
+
+    The scale is the slack of what is known, or how far a mask moved numbers; else one and a half steps between the
+    published numbers, or 1.5 % of their range if that is more (1.5 stars and 30 days in the source).
+    """
 
     name: str
     people: Numbers
@@ -35,11 +42,26 @@ class HistoryPart:
     scale: float
 
     @classmethod
-    def of(cls, name: str, people: pa.Table, published: pa.Table, knowledge: Knowledge) -> HistoryPart:
+    def of(cls, name: str, people: pa.Table, published: PublishedTable, slack: float | None) -> HistoryPart:
         """Read a column on both sides."""
-        ours, theirs = (CodedColumns.of(table.column(name)) for table in (people, published))
-        scale = knowledge.slack.get(name) or 1.0
-        return cls(name, numbers(ours.texts)[ours.codes], numbers(theirs.texts)[theirs.codes], scale)
+        ours, theirs = (CodedColumns.of(table.column(name)) for table in (people, published.table))
+        values = numbers(theirs.texts)
+        moved = (published.masks or {}).get(name)
+        scale = max(slack or 0.0, _usual_scale(values) if slack is None else 0.0) or 1.0
+        if moved is not None and moved.measured in (DistanceKind.NUMBER, DistanceKind.DEVIATION):
+            unit = float(np.nanstd(values[theirs.codes])) if moved.measured is DistanceKind.DEVIATION else 1.0
+            scale = max(scale, moved.size * unit)
+        return cls(name, numbers(ours.texts)[ours.codes], values[theirs.codes], scale)
+
+
+def _usual_scale(values: Numbers) -> float:
+    """Return how far apart numbers are that count as near, if nothing is known about it.
+
+    >>> _usual_scale(np.array([1.0, 2, 3, 4, 5])), _usual_scale(np.arange(2001.0))
+    (1.5, 30.0)
+    """
+    steps = np.unique(values[np.isfinite(values)])
+    return max(1.5 * float(np.median(np.diff(steps))), 0.015 * float(np.ptp(steps))) if len(steps) > 1 else 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,9 +96,10 @@ class Histories:
         owner = CodedColumns.of(everyone.column(_OWNER))
         inside = np.unique(owner.codes[: people.num_rows])
         rank = np.argsort(np.argsort(~np.isin(np.arange(len(owner.texts)), inside), kind="stable"), kind="stable")
+        long = replace(published, table=events)
         item = match(PublishedTable(events, published.lookups), everyone, knowledge.item)
         parts = tuple(
-            HistoryPart.of(name, everyone, events, knowledge)
+            HistoryPart.of(name, everyone, long, knowledge.slack.get(name))
             for name in knowledge.known_columns
             if name not in (knowledge.item, knowledge.person) and name in events.column_names
         )
@@ -129,14 +152,12 @@ class Histories:
             yield block, total.reshape(len(block), self.number)
 
     def _nearness(self, about: Sequence[Numbers], event: Codes, published: Codes) -> Numbers | float:
-        """Return how near known and published numbers are, on average over the parts; 1 without parts."""
-        if not self.parts:
-            return 1.0
+        """Return how alike two events of one item are: 1 for the item and up to 1 for each part, on average."""
         near = [
             np.nan_to_num(np.exp(-np.abs(ours[event] - part.published[published]) / part.scale))
             for ours, part in zip(about, self.parts, strict=True)
         ]
-        return np.asarray(np.mean(near, axis=0))
+        return (1.0 + np.sum(near, axis=0)) / (1.0 + len(near)) if near else 1.0
 
     @cached_property
     def repeats(self) -> bool:
@@ -158,15 +179,27 @@ class Histories:
         return np.bincount(pairs // self.number, minlength=len(self.item.labels.texts))
 
     def right(self, claims: Codes) -> NDArray[np.bool_]:
-        """Return for each person whether a claimed history (−1 for none) holds at least half of the person's events."""
-        label = _labels(self.item)
-        ours = [claims[self.people], label, *(part.people for part in self.parts)]
-        theirs = [self.published, self.item.labels.codes, *(part.published for part in self.parts)]
-        keys = _keys([np.concatenate(pair) for pair in zip(ours, theirs, strict=True)])
-        own, published = keys[: len(self.people)], keys[len(self.people) :]
-        there = np.isin(own, published) & (claims[self.people] >= 0) & (label >= 0)
+        """Return for each person whether a claimed history (−1 for none) holds at least half of the person's events.
+
+        An event is held if the history has its item, with one of its numbers within twice the scale: publishers shift
+        days and change numbers, and the history is the person's all the same.
+        """
+        label, claim = _labels(self.item), claims[self.people]
+        own = np.flatnonzero((claim >= 0) & (label >= 0))
+        keys = self.published * len(self.item.labels.texts) + self.item.labels.codes
+        order = np.argsort(keys, kind="stable")
+        sought = claim[own] * len(self.item.labels.texts) + label[own]
+        low, high = (np.searchsorted(keys[order], sought, side) for side in _SIDES)
+        event, published = np.repeat(own, high - low), order[spans(low, high)]
+        near = np.ones(len(event), bool)
+        if self.parts:
+            near = np.logical_or.reduce(
+                [np.abs(part.people[event] - part.published[published]) <= 2.0 * part.scale for part in self.parts]
+            )
+        held = np.zeros(len(self.people), bool)
+        held[event[near]] = True
         number = np.bincount(self.people, minlength=self.targets)
-        half = 2 * np.bincount(self.people, there, self.targets) >= np.maximum(number, 1)
+        half = 2 * np.bincount(self.people, held, self.targets) >= np.maximum(number, 1)
         return np.asarray(half & (claims >= 0), bool)
 
     def finding(self, attack: str, knows: str, claims: Codes, story: tuple[str, ...]) -> Finding:
@@ -230,15 +263,6 @@ def _labels(item: ColumnMatch) -> Codes:
     return label[item.values.codes]
 
 
-def _keys(columns: Sequence[Codes | Numbers]) -> Codes:
-    """Return one number for each distinct tuple."""
-    keys = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        codes = np.unique(column, return_inverse=True)[1].astype(np.int64)
-        keys = np.unique(keys * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    return keys
-
-
 def _best_of_each(event: Codes, cell: Codes, alike: Numbers, size: int) -> Numbers:
     """Return for each cell the sum, over known events, of the best likeness: an item done twice counts once."""
     key = event * size + cell
@@ -252,8 +276,9 @@ def similarity(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
     """Score every published history against a person's few known events, and take the best if it stands out.
 
     Knows: a few events of a person, their numbers and days only approximately (within the slack).  An item that few
-    people have weighs more.  Success: the best history scores more than 1.5 standard deviations above the second, and
-    holds at least half of all the person's events.  Baseline: the longest history.
+    people have weighs more, and days or ratings that were shifted or changed weigh less the farther they are, so that
+    wrong ones do not matter.  Success: the best history scores more than 1.5 standard deviations above the second, and
+    holds at least half of all the person's events, by item and one number that is near.  Baseline: the longest history.
 
     Meaningless with histories of one or two events: an attacker who knows them has nothing left to learn.
 

@@ -17,7 +17,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from incrowd.measures.risk.classes import SizeRisk, Sizes
+    from incrowd.measures.risk.classes import SizeRisk
     from incrowd.workflows.assess.assess import Assessment
     from incrowd.workflows.assess.utility import SyntheticQuality
     from incrowd.workflows.attack.attack import AttackReport
@@ -208,6 +208,8 @@ def _number(value: float | None) -> str:
 
 
 def _show(assessment: Assessment) -> None:
+    from incrowd.workflows.assess.section import MASKED, masked_lines
+
     share = assessment.released / assessment.rows if assessment.rows else 0.0
     several = f" in {len(assessment.tables)} tables" if len(assessment.tables) > 1 else ""
     meaning = "information loss: 0 keeps every value, 1 keeps none; a suppressed row counts as 1"
@@ -226,11 +228,14 @@ def _show(assessment: Assessment) -> None:
     print_table("Information loss by column", columns, header=("column", "level", "released rows", "all rows"))
     print_table(
         "Equivalence classes of the quasi-identifiers",
-        _class_lines(assessment.classes_before, assessment.classes_after, assessment.rows - assessment.released),
+        _class_lines(assessment),
+        "" if assessment.counted == "rows" else _OF_PEOPLE,
         header=("", "before", "after"),
     )
     if assessment.risks:
         _show_risks(assessment)
+    if assessment.masked is not None:
+        print_table(MASKED, masked_lines(assessment.masked), assessment.masked.note, header=("", "success", "baseline"))
     _show_measures(assessment)
     if assessment.preserved:
         facts = [(f"{fact.sentence} ({', '.join(fact.columns)})", fact.verdict) for fact in assessment.preserved]
@@ -243,10 +248,11 @@ def _show(assessment: Assessment) -> None:
 
 
 def _show_measures(assessment: Assessment) -> None:
-    from incrowd.workflows.assess.section import identity_lines, utility_lines
+    from incrowd.workflows.assess.section import identity_lines, identity_notes, utility_lines
 
     sets = [f"{', '.join(ranked.columns)} {ranked.unique:.1%}" for ranked in assessment.identity.ranking[:_SETS]]
-    note = f"Unique in the original rows: {'; '.join(sets)}." if sets else ""
+    notes = [f"Unique in the original rows: {'; '.join(sets)}."] if sets else []
+    note = "\n".join([*notes, *identity_notes(assessment)])
     print_table("Uniqueness", identity_lines(assessment), note, header=("", "before", "after"))
     lines = utility_lines(assessment)
     if lines:
@@ -302,13 +308,20 @@ def _show_map(assessments: Sequence[Assessment]) -> None:
     print_table("Internal: releases on a map of risk and loss", rows, note, header=header)
 
 
-def _class_lines(before: Sizes, after: Sizes | None, suppressed: int) -> list[tuple[str, ...]]:
-    both = [(before, 0), *([] if after is None else [(after, suppressed)])]
+_OF_PEOPLE = (
+    "Classes are counted in people, since people are the unit of privacy; after the release, in the least number of "
+    "people who can have the rows of a class."
+)
+
+
+def _class_lines(assessment: Assessment) -> list[tuple[str, ...]]:
+    after, suppressed = assessment.classes_after, assessment.rows - assessment.released
+    both = [(assessment.classes_before, 0), *([] if after is None else [(after, suppressed)])]
     lines = [
         ("classes", *(f"{sizes.classes:,}" for sizes, _ in both)),
         ("smallest", *(f"{sizes.smallest or 0:,}" for sizes, _ in both)),
         ("average size", *(f"{sizes.average or 0:.2f}" for sizes, _ in both)),
-        ("unique rows", *(f"{sizes.unique:,}" for sizes, _ in both)),
+        (f"unique {assessment.counted}", *(f"{sizes.unique:,}" for sizes, _ in both)),
         ("discernibility", *(f"{sizes.discernibility(gone):,}" for sizes, gone in both)),
     ]
     return [line if after is not None else (*line, "not judged") for line in lines]

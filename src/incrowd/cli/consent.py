@@ -74,7 +74,7 @@ def import_(options: ImportOptions) -> None:
     nothing; a FHIR resource that cannot be read is skipped and listed. Exit 1 if a decision was skipped, or if a
     withdrawal matches nobody who consented: it is recorded, and listed by its place in the file.
     """
-    from incrowd.workflows.consent.decisions import FORMATS, ImportRules, import_records
+    from incrowd.workflows.consent.imports import FORMATS, ImportRules, import_records
 
     if options.form not in (None, *FORMATS):
         raise InvalidParameter(f"a format is one of {', '.join(FORMATS)}.")
@@ -83,11 +83,14 @@ def import_(options: ImportOptions) -> None:
     if options.as_json:
         print_json(imported.to_json())
     else:
-        lines = [(place, _note(decision)) for place, decision in imported.notes]
+        lines = [(place, _note(decision)) for place, decision in imported.notes[:_LISTED]]
         lines += [(one.place, f"skipped: {one.reason}.") for one in imported.skipped]
-        more = [("and", f"{len(lines) - _LISTED:,} more; --json lists all")] if len(lines) > _LISTED else []
-        absent = [("not in the table yet", f"{imported.absent:,}")] if imported.absent else []
-        print_table("Recorded", [("decisions", f"{imported.count:,}"), *absent, *lines[:_LISTED], *more])
+        hidden = len(imported.notes) + len(imported.skipped) - _LISTED
+        more = [("and", f"{hidden:,} more; --json lists all")] if hidden > 0 else []
+        counts = [("decisions", f"{imported.count:,}")]
+        counts += [("not in the table", f"{imported.absent:,}")] if imported.absent else []
+        counts += [("before a later consent", f"{imported.overridden:,}")] if imported.overridden else []
+        print_table("Recorded", [*counts, *lines[:_LISTED], *more])
     if not imported.ok:
         raise typer.Exit(_FAILED)
 
@@ -259,8 +262,8 @@ def preview(options: PreviewOptions) -> None:
             ("purpose", changes.purpose),
             ("since", changes.since or "no release yet"),
             ("consent now", f"{changes.consenting:,}"),
-            ("left", f"{changes.leavers:,}"),
-            ("joined", f"{changes.joiners:,}"),
+            ("left, with a row", f"{changes.leavers:,}"),
+            ("joined, with a row", f"{changes.joiners:,}"),
         ]
         for crowd in changes.small:
             cell = ", ".join(f"{name} {label}" for name, label in zip(crowd.names, crowd.cell, strict=True))

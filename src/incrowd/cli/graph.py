@@ -45,7 +45,8 @@ def profile(options: GraphProfileOptions) -> None:
         return
     sizes = [(name, f"{getattr(profiled, name):,}", "") for name in ("nodes", "edges", "triangles")]
     if profiled.unknown.edges:
-        sizes.insert(2, ("edges dropped", f"{profiled.unknown.edges:,}", "they name a node that is not listed"))
+        outcome = f"they name a node that is not listed: {profiled.unknown.outcome}"
+        sizes.insert(2, ("edges to unlisted nodes", f"{profiled.unknown.edges:,}", outcome))
     print_table("graph", [*sizes, *map(_score, profiled.scores)], f"{profiled.verdict} {_INTERNAL}")
     if profiled.unknown.nearest and _on_terminal():
         rows = [(name, ", ".join(near) or "none") for name, near in profiled.unknown.nearest]

@@ -10,12 +10,15 @@ import typer
 
 from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import loss_text, print_json, print_table, print_text, shown_path
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.methods.local.estimates import QuestionEstimates
+    from incrowd.workflows.local.planning import SurveyPlan
 
 local = typer.Typer(help="Surveys with local randomization.", no_args_is_help=True)
 
+_USELESS = 0.4
 SurveyPath = Annotated[Path, typer.Option("--survey", metavar="FILE", help="The survey file.")]
 
 
@@ -23,9 +26,12 @@ SurveyPath = Annotated[Path, typer.Option("--survey", metavar="FILE", help="The 
 class LocalPlanOptions:
     """The options of `incrowd local plan`."""
 
-    domain: Annotated[str, typer.Option(metavar="COUNT", help="Number of possible answers.")]
-    epsilon: Annotated[str, typer.Option(metavar="NUMBER", help="ε of one report.")]
     people: Annotated[str, typer.Option(metavar="COUNT", help="Expected number of respondents.")]
+    survey: Annotated[
+        Path | None, typer.Option("--survey", metavar="FILE", help="The survey file, in place of domain and ε.")
+    ] = None
+    domain: Annotated[str | None, typer.Option(metavar="COUNT", help="Number of possible answers.")] = None
+    epsilon: Annotated[str | None, typer.Option(metavar="NUMBER", help="ε of one report.")] = None
     delta: Annotated[
         str | None, typer.Option(metavar="NUMBER", help="Also show the ε after shuffling, at this delta.")
     ] = None
@@ -72,6 +78,10 @@ class LocalEstimateOptions:
         list[str],
         typer.Option("--range", metavar="NAME=FIRST:LAST", help="A range of an ordered question; can be repeated."),
     ] = field(default_factory=list)
+    crosses: Annotated[
+        list[str],
+        typer.Option("--cross", metavar="NAME:NAME", help="Two questions to cross; can be repeated."),
+    ] = field(default_factory=list)
     confidence: Annotated[str, typer.Option(metavar="SHARE", help="Confidence of each interval.")] = "0.95"
     json: Json = False
 
@@ -82,9 +92,16 @@ def plan(options: LocalPlanOptions) -> None:
     """Choose the best randomizer for a domain, an epsilon and a number of respondents, compared with the optimum.
 
     The error is the expected sum of squared errors of all shares.
+
+    With a survey file, show how wide the confidence interval of each question will be. Nothing is opened or charged.
     """
     from incrowd.workflows.local.planning import plan_locally
 
+    if options.survey is not None:
+        _plan_survey(options)
+        return
+    if options.domain is None or options.epsilon is None:
+        raise InvalidParameter("a plan needs a survey file (--survey), or --domain and --epsilon.")
     plan = plan_locally(
         whole(options.domain, "domain"), options.epsilon, whole(options.people, "people"), options.delta
     )
@@ -106,6 +123,44 @@ def plan(options: LocalPlanOptions) -> None:
             f"{loss_text(plan.shuffled[0])} at delta {plan.shuffled[1]:g}."
         )
     print_table(f"{plan.domain:,} values, {plan.people:,} people", lines, note, ("mechanism", "error", "report"))
+
+
+def _plan_survey(options: LocalPlanOptions) -> None:
+    from incrowd.workflows.local.planning import plan_survey
+    from incrowd.workflows.local.survey_file import load_survey
+
+    if options.survey is None or (options.domain, options.epsilon, options.delta) != (None, None, None):
+        raise InvalidParameter(
+            "a survey file has its own domains, epsilon and delta: give --survey and --people alone."
+        )
+    survey = load_survey(options.survey).survey
+    plan = plan_survey(survey, whole(options.people, "people"))
+    if options.json:
+        print_json(plan.to_json())
+        return
+    rows = [
+        (item.question, item.mechanism, f"{item.reports:,}", f"± {item.half_width:.2g}", item.about)
+        for item in plan.questions
+    ]
+    head = ("question", "mechanism", "reports", "interval", "of a")
+    print_table(f"{survey.name}: {plan.people:,} people", rows, _plan_note(plan), head)
+
+
+def _plan_note(plan: SurveyPlan) -> str:
+    cost = loss_text(float(plan.epsilon))
+    note = f"A report costs its person epsilon {cost}. Intervals are at 95 % confidence, each by itself."
+    if any(item.about in ("share", "range") and item.half_width > _USELESS for item in plan.questions):
+        note += " An interval of ± 0.5 tells nothing: invite more people, ask fewer questions, or raise epsilon."
+    if any(item.about == "word" for item in plan.questions):
+        note += (
+            " The interval of a word is the share from which on it is almost surely found (five standard deviations)."
+        )
+    if plan.batches is not None and plan.shuffled is not None:
+        note += (
+            f" {plan.batches:,} batches will be full, and only their reports are estimated from; to those who see a "
+            f"batch alone a report costs epsilon {loss_text(plan.shuffled[0])} at delta {plan.shuffled[1]:g}."
+        )
+    return note
 
 
 @local.command("open")
@@ -158,20 +213,21 @@ def estimate(options: LocalEstimateOptions) -> None:
     """Estimate the shares of answers from reports, with confidence intervals. Nothing is charged.
 
     Without a file, the reports are those that the collector of the survey has stored, also while it runs. Those of a
-    shuffled survey are whole batches.
+    shuffled survey are whole batches. Questions can be crossed where a report holds all answers (`answers: all`).
 
     Estimates are unbiased, so a rare value can have a negative estimate. A projection is biased and has no interval.
     """
     from incrowd.core.rounding import exact
     from incrowd.workflows.collect.collector import Collector
-    from incrowd.workflows.local.estimating import estimate_reports
+    from incrowd.workflows.local.estimating import EstimateQuery, estimate_reports
     from incrowd.workflows.local.opening import opened_survey
     from incrowd.workflows.local.randomize import read_reports
     from incrowd.workflows.local.survey_file import load_survey
 
     file = load_survey(options.survey)
     sent = Collector.beside(opened_survey(file)).reports() if options.reports is None else read_reports(options.reports)
-    questions = estimate_reports(file.survey, sent, options.ranges, exact(options.confidence, "confidence"))
+    query = EstimateQuery(options.ranges, options.crosses, exact(options.confidence, "confidence"))
+    questions = estimate_reports(file.survey, sent, query)
     if options.json:
         print_json({"questions": [question.to_json() for question in questions]})
         return

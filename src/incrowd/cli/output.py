@@ -163,7 +163,7 @@ def _padded(text: str, width: int, to_right: bool = False) -> str:
     return space + text if to_right else text + space
 
 
-_FLOAT_NOISE = 1e-12
+_FLOAT_NOISE = 1e-12  # a printed loss may be below the stored one by this, and by no more
 _NARROWEST, _PROSE = 40, 100
 
 
@@ -238,6 +238,8 @@ def loss_text(number: float, digits: int = 6) -> str:
 
     >>> loss_text(2.631783466e-11), loss_text(0.5), loss_text(0.1 * 3), loss_text(0.0), loss_text(math.inf)
     ('2.63179e-11', '0.5', '0.3', '0', 'no bound')
+    >>> loss_text(1e-6)
+    '1e-6'
     """
     if math.isinf(number):
         return "no bound"
@@ -247,7 +249,7 @@ def loss_text(number: float, digits: int = 6) -> str:
     if float(text) < number * (1.0 - _FLOAT_NOISE):
         step = 10.0 ** (math.floor(math.log10(abs(number))) - digits + 1)
         text = f"{number + step / 2:.{digits}g}"
-    return text
+    return text.replace("e-0", "e-")
 
 
 def cost_text(epsilon: str, delta: str) -> str:

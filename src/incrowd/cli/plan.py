@@ -17,6 +17,7 @@ import typer
 
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import loss_text, print_json, print_table, print_text
+from incrowd.cli.published import show_published
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Role
 from incrowd.core.terms import joined
@@ -220,6 +221,7 @@ def _as_json(forecast: Forecast) -> dict[str, object]:
         "defaults": _defaults(forecast),
         "expectation": None if forecast.expectation is None else forecast.expectation.to_json(),
         "rehearsed": None if forecast.rehearsed is None else forecast.rehearsed.to_json(),
+        "published": [column.to_json() for column in forecast.published],
         "undeclared": undeclared(forecast.policy),
         "nearest": [{name: str(value) for name, value in asdict(nearest).items()} for nearest in forecast.nearest],
         "biased": [
@@ -256,6 +258,7 @@ def _show(forecast: Forecast) -> None:
         ("verdict", "would be released" if forecast.allowed else f"would be refused: {forecast.refusal}"),
     ]
     print_table("Plan (nothing spent)", lines)
+    show_published(forecast.policy)
     if forecast.biased:
         header = ("highest rate / lowest", "irregular people", f"epsilon at delta {loss_text(float(forecast.delta))}")
         rows = [

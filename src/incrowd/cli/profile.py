@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,13 +13,16 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptions, Remote, takes
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
+from incrowd.cli.published import show_routes
+from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_text import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal, Use
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
     from incrowd.measures.risk.sketch import TupleSpread
+    from incrowd.workflows.plan.routes import RouteTable
     from incrowd.workflows.profile.draft_policy import Draft
     from incrowd.workflows.profile.profile import TableProfile
 
@@ -33,9 +36,20 @@ class ProfileOptions(ReadingOptions):
     data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
     write: Annotated[Path | None, typer.Option(metavar="FILE", help="Draft a policy into a new file.")] = None
     goal: Annotated[
-        DraftGoal,
-        typer.Option("--for", metavar="GOAL", help="What the draft releases: microdata, counts, queries, classic."),
-    ] = DraftGoal.MICRODATA
+        DraftGoal | None,
+        typer.Option(
+            "--for",
+            metavar="GOAL",
+            help="What the draft releases: microdata, synthetic, counts, table, queries, classic; by default what is "
+            "recommended.",
+        ),
+    ] = None
+    keep: Annotated[
+        list[str], typer.Option(metavar="COLUMN", help="A column that the release must keep; can be repeated.")
+    ] = field(default_factory=list)
+    use: Annotated[Use, typer.Option(metavar="USE", help="What readers need: rows or tables.")] = Use.ROWS
+    rows: Annotated[int | None, typer.Option(min=1, help="Approximate number of rows, if public.")] = None
+    population: Annotated[int | None, typer.Option(min=1, help="How many people it could be about, if public.")] = None
     period: Annotated[
         str | None,
         typer.Option(metavar="YEARS", help="Reference period, if public: 2024, 2023-2024, DAY to DAY."),
@@ -43,6 +57,13 @@ class ProfileOptions(ReadingOptions):
     public: Annotated[
         list[str],
         typer.Option(metavar="COLUMN=SOURCE", help="Public source of a column's values; can be repeated."),
+    ] = field(default_factory=list)
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The person ID column: each of its values is one person.")
+    ] = None
+    confirm: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Confirm the suggested cleaning of a column, or of all; can be repeated."),
     ] = field(default_factory=list)
     policy: Annotated[
         Path | None,
@@ -75,25 +96,35 @@ def profile(options: ProfileOptions) -> None:
         rows = engine.open(address, read)
         record_look(policy, "profile")
         with progress(not options.json) as tell:
-            profiled_table = profiled(watched(rows, engine, tell), engine)
+            profiled_table = profiled(watched(rows, engine, tell), engine, read.clean if policy is None else None)
         written = None if options.write is None else _write(profiled_table, str(address), options, read)
         judged = policy if options.write is None else load_policy(options.write)
         outside = () if judged is None else outside_of(judged, rows, engine)
     if options.json:
-        print_json(
-            _as_json(profiled_table, written, options.write) | {"outside": [column.to_json() for column in outside]}
-        )
+        print_json(_as_json(profiled_table, written, options) | {"outside": [column.to_json() for column in outside]})
     else:
         _show(
             profiled_table,
             (*rows.notes, *profiled_table.notes, *(column.sentence.removesuffix(".") for column in outside)),
+            options.unit,
         )
         if written is not None and options.write is not None:
-            _show_draft(written, options.write, options.goal)
+            _show_draft(written, options.write)
 
 
-def _write(profile: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> Draft:
+@dataclass(frozen=True)
+class WrittenDraft:
+    """A draft, its goal, and the routes that were compared."""
+
+    draft: Draft
+    goal: DraftGoal
+    routes: RouteTable
+
+
+def _write(profile: TableProfile, data: str, options: ProfileOptions, read: SourceOptions) -> WrittenDraft:
     from incrowd.engines.readers.guess import policy_keys
+    from incrowd.workflows.plan.routes import RouteNeeds, routes_of
+    from incrowd.workflows.policy.document import read_document
     from incrowd.workflows.profile.draft_policy import draft, write_draft
     from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest, Origin
 
@@ -103,20 +134,47 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
         raise InvalidParameter('--public takes a column and where its values are listed: --public ward="staff guide".')
     sources = {name: source for name, _, source in pairs}
     period = None if options.period is None else DraftPeriod(options.period)
-    origin = Origin(_seen_from(target.resolve().parent, data), policy_keys(read))
-    made = draft(profile, origin, DraftRequest(options.goal, period, sources))
+    keys = policy_keys(read) | ({"totals": list(profile.totals)} if profile.totals else {})
+    origin = Origin(_seen_from(target.resolve().parent, data), keys)
+    keep = tuple(options.keep)
+    wish = DraftRequest(
+        options.goal or DraftGoal.MICRODATA,
+        period,
+        sources,
+        keep,
+        options.rows,
+        options.population,
+        options.unit,
+        _confirmed(profile, options),
+    )
+    made = draft(profile, origin, wish)
+    routes = routes_of(read_document(made.text).content, target.resolve().parent, RouteNeeds(keep, options.use))
+    if options.goal is None and routes.recommended is not None and options.rows is not None:
+        wish = replace(wish, goal=routes.recommended)
+        made = draft(profile, origin, wish)
     write_draft(made.text, target)
-    return made
+    return WrittenDraft(made, wish.goal, routes)
 
 
-def _as_json(profile: TableProfile, made: Draft | None, target: Path | None) -> dict[str, object]:
-    from incrowd.workflows.profile.profile import person_column
+def _confirmed(profile: TableProfile, options: ProfileOptions) -> frozenset[str]:
+    if options.confirm == ["all"]:
+        return frozenset(column.name for column in profile.columns if column.clean is not None)
+    return frozenset(options.confirm)
 
-    person = person_column(profile)
-    drafted = {} if made is None else {"released": made.released, "held_back": {c.name: c.why for c in made.held_back}}
+
+def _as_json(profile: TableProfile, written: WrittenDraft | None, options: ProfileOptions) -> dict[str, object]:
+    from incrowd.workflows.profile.profile import person_column, person_questions
+
+    person, target = person_column(profile, options.unit), options.write
+    drafted: dict[str, object] = {}
+    if written is not None:
+        held_back = {column.name: column.why for column in written.draft.held_back}
+        drafted = {"goal": str(written.goal), "released": written.draft.released, "held_back": held_back}
+        drafted |= {"routes": written.routes.to_json()}
     return {
         **profile.to_json(),
         "person": None if person is None else person.to_json(),
+        "questions": [question.to_json() for question in person_questions(profile, options.unit)],
         "written": None if target is None else str(target),
         **drafted,
     }
@@ -131,8 +189,8 @@ def _seen_from(folder: Path, data: str) -> str:
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
-def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
-    from incrowd.workflows.profile.profile import person_column
+def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> None:
+    from incrowd.workflows.profile.profile import person_column, person_questions
 
     header = ("column", "type", "role", "distinct", "missing", "unique", "values")
     rows = [
@@ -163,20 +221,29 @@ def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
     for column in profile.columns:
         if column.facts.nearly is not None:
             notes += (f"{column.name}: {column.facts.nearly.sentence}",)
-    person = person_column(profile)
+        elif column.clean is not None and column.role is not Role.IDENTIFIER:
+            notes += (column.clean.sentence(column.name),)
+    if profile.totals:
+        labels = " ".join(f"--totals {shlex.quote(label)}" for label in profile.totals)
+        notes += (
+            f"rows that begin with {', '.join(map(repr, profile.totals))} look like sums; leave them out: {labels}",
+        )
+    person = person_column(profile, unit)
     if person is not None:
         people = f"{'' if person.exact else 'about '}{person.people:,} people"
         notes += (f"person ID column: {person.name}, {people}, at most {counted(person.most_rows, 'row')} each",)
+    notes += tuple(question.sentence for question in person_questions(profile, unit))
     for note in notes:
         print_text(f"note: {note}{'' if note.endswith('?') else '.'}")
 
 
-def _show_draft(made: Draft, target: Path, goal: DraftGoal) -> None:
-    """Print what a draft releases, what it does not, and the next command."""
-    print()
+def _show_draft(written: WrittenDraft, target: Path) -> None:
+    """Print the routes, what the draft releases, what it does not, and the next command."""
+    made, goal = written.draft, written.goal
+    show_routes(written.routes)
     print_text(f"A policy for {goal} was drafted into {target}. It releases: {', '.join(made.released)}.")
-    for column in made.held_back:
-        print_text(f"not released: {column.name}: {column.why}.")
+    for why, names in _reasons(made).items():
+        print_text(f"not released: {', '.join(names)}: {why}.")
     marked = [column.name for column in made.columns if column.released and column.marked]
     if marked:
         vouch = f"; if the values are public, draft again with --public {shlex.quote(marked[0])}=WHERE"
@@ -185,6 +252,14 @@ def _show_draft(made: Draft, target: Path, goal: DraftGoal) -> None:
         print_text(f"person ID column: {made.person.name}; one row per person is used.")
     verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is DraftGoal.QUERIES else "plan"
     print(f"\nnext\n\n  incrowd {verb} --policy {shlex.quote(str(target))}")
+
+
+def _reasons(made: Draft) -> dict[str, list[str]]:
+    """Return the columns that are held back, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for column in made.held_back:
+        reasons.setdefault(column.why, []).append(column.name)
+    return reasons
 
 
 def _number(number: int, spread: TupleSpread) -> str:

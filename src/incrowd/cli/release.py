@@ -13,6 +13,7 @@ import typer
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import cost_text, print_json, print_table, shown_path
 from incrowd.cli.progress import progress
+from incrowd.cli.published import show_published
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def release(options: ReleaseOptions) -> None:
         return _recover(options)
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
+    if not options.json:
+        show_published(policy)
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
         terms = ReleaseTerms(share_of(options.hold_out), options.force)

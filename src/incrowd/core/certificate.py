@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -12,12 +13,14 @@ from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
+from incrowd.core.rounding import short
 from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
+from incrowd.core.words import short_up
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
-NONCE_BYTES = 4
+NONCE_BYTES = 4  # random bytes of a release's id, so that equal releases have different ids; the rest is a digest
 LIMITS = (
     (
         "The guarantee holds for all releases charged to this dataset together, as the accounting says; releases about "
@@ -52,7 +55,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Dataset:
-    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key."""
+    """What a certificate says about the input without revealing it; `commitment` is a hash under a fresh key.
+
+    `population` is the declared public number of people that the data could be about.
+    """
 
     name: str
     commitment: str | None = None
@@ -61,6 +67,7 @@ class Dataset:
     separate: str | None = None
     same_people_as: str | None = named("same people as", None)
     together_with: tuple[str, ...] | None = named("together with", None)
+    population: int | None = None
 
 
 @dataclass(frozen=True)
@@ -127,7 +134,7 @@ class Signature:
     value: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Certificate:
     """The public certificate: only what the guarantee covers, so that publishing it reveals nothing more.
 
@@ -152,6 +159,12 @@ class Certificate:
     outputs: tuple[File, ...] = ()
     approvals: tuple[Mapping[str, Any], ...] = ()
     signature: Signature | None = None
+
+    def __repr__(self) -> str:
+        spent = self.accounting.spent
+        epsilon, delta = (short_up(Decimal(amount), 6) for amount in (spent.epsilon, spent.delta))
+        cost = "no epsilon" if spent.epsilon == "Infinity" else f"epsilon {epsilon}, delta {delta}"
+        return f"<Certificate {self.id}: {self.method.name} of {self.dataset.name}, {cost}>"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""
@@ -207,7 +220,7 @@ class Certificate:
             guarantee=_guarantee(plain["guarantee"]),
             claims=tellable(tuple(claim_of(claim, words.claims) for claim in _objects(plain["claims"]))),
             steps=tellable(tuple(step_of(step, words.steps) for step in _objects(plain["steps"]))),
-            evidence=_object(plain["evidence"]),
+            evidence=_computable(_object(plain["evidence"]), _names(decode(Columns, plain["schema"]))),
             approvals=_objects(plain["approvals"]),
             signature=None if plain["signature"] is None else decode(Signature, plain["signature"]),
         )
@@ -219,6 +232,9 @@ class Release(Generic[Out]):
 
     result: Out
     certificate: Certificate
+
+    def __repr__(self) -> str:
+        return f"<Release {self.result!r} with {self.certificate!r}>"
 
 
 def release_id(nonce: bytes, stated: Any) -> str:
@@ -261,6 +277,19 @@ def _object(plain: Any) -> Mapping[str, Any]:
     if not isinstance(plain, dict):
         raise InvalidParameter("steps, claims, evidence and approvals of a certificate are objects.")
     return plain
+
+
+def _names(schema: Columns) -> set[str]:
+    return {column.name for column in schema.columns} | set(schema.released)
+
+
+def _computable(value: Any, names: set[str]) -> Any:
+    """Return evidence as it is, or refuse it for a number that could fill the memory; names of columns are none."""
+    if isinstance(value, str) and value not in names:
+        return short(value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _computable(part, names)
+    return value
 
 
 def _objects(plain: Any) -> tuple[Mapping[str, Any], ...]:

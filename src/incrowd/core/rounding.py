@@ -14,7 +14,7 @@ Number = int | float | str | Decimal | Fraction
 
 # An exponent of five digits, or text of a thousand characters: its fraction alone could fill the memory.
 _TOO_LONG = re.compile(r"[eE][+-]?0*[1-9][0-9]{4}|.{1000}", re.DOTALL)
-_PLACES = 40
+_PLACES = 40  # far below every δ a person writes, so that rounding a charge up costs nothing worth counting
 _GRID = 10**_PLACES
 
 
@@ -121,4 +121,5 @@ def probability_up(logarithm: float) -> float:
     """
     if logarithm >= 0.0:
         return 1.0
-    return max(math.exp(logarithm) * (1.0 + 4.0 * sys.float_info.epsilon), math.ulp(0.0))
+    power = math.exp(logarithm)  # right within one step of a float, which is more than 4 epsilons below 10⁻³⁰⁷
+    return max(power * (1.0 + 4.0 * sys.float_info.epsilon), math.nextafter(power, 1.0))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Statement:
     """What is said about a release: the basis of its claims, the claims, the released columns, and the evidence.
 
-    `roles` are those of the declared columns.
+    `roles` and `types` are those of the declared columns.
     """
 
     basis: ClaimBasis
@@ -25,6 +25,7 @@ class Statement:
     released: tuple[str, ...]
     evidence: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def steps(self) -> tuple[Step, ...]:

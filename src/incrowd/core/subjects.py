@@ -19,10 +19,10 @@ from incrowd.core.reading import canonical, read
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
 
-LEAST = 32
+LEAST = 32  # bytes: as long as the HMAC's digest, beyond guessing
 _DOMAIN = b"incrowd consent subject 1\n"
 _ALIKE = b"incrowd consent alike 1\n"
-_SHOWN = 32
+_SHOWN = 32  # hexadecimal digits: 128 bits, so that among 2³² people two collide with a chance below 2⁻⁶⁴
 _REFERENCE = re.compile(r"(?:.*/)?Patient/([^/?#\s]{1,64})(?:/_history/[^/?#\s]{1,64})?")
 _LEADING = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
@@ -42,7 +42,7 @@ def patient_of(reference: str) -> str | None:
     >>> patient_of("Patient/b10"), patient_of("https://fhir.example/r4/Patient/b10/_history/2"), patient_of("b10")
     ('b10', 'b10', None)
     """
-    match = _REFERENCE.fullmatch(reference.strip())
+    match = _REFERENCE.fullmatch(reference.strip()) if "Patient/" in reference else None
     return None if match is None else match[1]
 
 
@@ -52,7 +52,10 @@ def alike_form(text: str) -> str:
     >>> {alike_form(each) for each in ("B000010", "b10", " B0010 ", "https://fhir.example/Patient/B000010")}
     {'b10'}
     """
-    plain = unicodedata.normalize("NFKC", patient_of(text) or text).casefold()
+    own = patient_of(text) or text
+    if own.isascii():
+        return _LEADING.sub("", own.casefold().strip())
+    plain = unicodedata.normalize("NFKC", own).casefold()
     seen = "".join(letter for letter in unicodedata.normalize("NFKC", plain) if unicodedata.category(letter) != "Cf")
     digits = "".join(str(unicodedata.decimal(letter, letter)) for letter in seen.strip())
     return _LEADING.sub("", digits)

@@ -65,14 +65,3 @@ def share(name: str, successes: float, trials: int, means: str) -> Score:
     reach = NORMAL_95 * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
     low, high = max(0.0, middle - reach), min(1.0, middle + reach)
     return Score(name, p, means, min(low, p), max(high, p), "Wilson, 95 %")
-
-
-def around(name: str, value: float, error: float, means: str) -> Score:
-    """Return an estimate with a normal interval around it, cut off at 0, from its standard error.
-
-    >>> round(around("found", 10.0, 1.0, "rows").high, 6)
-    11.959964
-    """
-    return Score(
-        name, value, means, min(value, max(0.0, value - NORMAL_95 * error)), value + NORMAL_95 * error, "normal, 95 %"
-    )

@@ -13,9 +13,9 @@ from incrowd.noise.chance import exp_enclosure
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
-_PARTS = 10**12
-_DIGITS = 50
-_BITS = 32
+_PARTS = 10**12  # ratio and κ are twelfths of a decimal: rounded to the safe side, and checked exactly
+_DIGITS = 50  # of the enclosure of e^(−ε): both ends are used on their safe side
+_BITS = 32  # randomness read at a time; more is read until one outcome is left
 
 
 @dataclass(frozen=True)

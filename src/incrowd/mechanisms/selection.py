@@ -15,8 +15,8 @@ from incrowd.core.terms import Theorem
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import counting_number, integers, positive
 
-_TRIES = 16
-_AT_ONCE = 2**20
+_TRIES = 16  # rounds drawn at first for each choice; more follow for those still undecided
+_AT_ONCE = 2**20  # numbers in memory at a time: 8 MB
 
 
 @dataclass(frozen=True)

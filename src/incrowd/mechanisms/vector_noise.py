@@ -21,9 +21,9 @@ from incrowd.mechanisms.numbers import counting_number, integers, plus, positive
 from incrowd.noise.marginal import Marginal
 from incrowd.noise.tails import CubeLaw, gaussian_reach
 
-_DIGITS = 10**9
-_PARTS = 64
-_DEVIATIONS = 36
+_DIGITS = 10**9  # scales have nine decimals, rounded up until the cost is met exactly
+_PARTS = 64  # steps per scale of a marginal law: for intervals, which are approximate
+_DEVIATIONS = 36  # e^(−648) < 10⁻²⁸¹: as far as a tail can be written as a float
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def _quantile(miss: float) -> float:
     return NormalDist().inv_cdf(1.0 - miss / 2.0)
 
 
-_STEPS = 16
-_FINEST = 2**20
+_STEPS = 16  # steps of noise per factor of e: at most 1/16 more noise than without steps; any number is sound
+_FINEST = 2**20  # as `LARGEST_FINENESS` of the sampler
 
 
 @dataclass(frozen=True)

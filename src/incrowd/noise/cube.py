@@ -13,7 +13,7 @@ from incrowd.noise.chance import VANISHING, Chance, Enclosure, digits_of, exp_en
 from incrowd.noise.integers import geometric
 from incrowd.noise.toss import Words, toss
 
-_CHUNK = 2**15
+_CHUNK = 2**15  # numbers drawn at a time: a quarter of a megabyte; any size draws from the same law
 
 
 def cube(words: Words, widths: tuple[int, ...], fine: int, scale: Fraction, size: int) -> NDArray[np.int64]:

@@ -16,9 +16,9 @@ from incrowd.noise.toss import Words, below, decay, decay_of_product, toss
 LARGEST = 2**62
 """Noise ends here: beyond lies a chance below e^(−16000) at the largest scale allowed."""
 
-_CHUNK = 2**15
-_BATCH = 2**15
-_WIDTHS = 2**12
+_CHUNK = 2**15  # numbers at a time: a quarter of a megabyte, which stays in a core's cache
+_BATCH = 2**15  # gaps at a time; any number is correct
+_WIDTHS = 2**12  # 4096 · 3/2 standard deviations: what is rejected beyond has a chance below e^(−10⁷)
 
 
 def laplace(words: Words, scale: Fraction, size: int) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 _Array = NDArray[np.float64]
 
-_CLOSE = 1e-9
-_SEEN = 1e-290
+_CLOSE = 1e-9  # a node that interpolation misses by rounding is still that node
+_SEEN = 1e-290  # floats below lose digits; tails are extended from here by a line that lies above them
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidParameter
 from incrowd.noise.toss import KEY_BYTES
 
-_WORD = 64
-_CHUNK = 2**14
+_WORD = 64  # bits of a row's coin: the rate is rounded down to a multiple of 2⁻⁶⁴, and sampling less costs less
+_CHUNK = 2**14  # rows at a time: 128 KB of the cipher's stream
 
 
 @dataclass(frozen=True, eq=False)

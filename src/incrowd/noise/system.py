@@ -20,11 +20,11 @@ from incrowd.noise.toss import below, decay, fresh_words, toss
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
-LARGEST_SIZE = 2**46
-LARGEST_WIDTH = 2**40
-LARGEST_FINENESS = 2**20
-LARGEST_CUBE = 2**40
-MOST_COORDINATES = 64
+LARGEST_SIZE = 2**46  # more numbers than a computer holds: sizes computed by mistake are refused
+LARGEST_WIDTH = 2**40  # times the largest fineness it stays within 2⁶⁰
+LARGEST_FINENESS = 2**20  # a power of two, so that a width over it is an exact float
+LARGEST_CUBE = 2**40  # a radius of 2¹⁴ scales, beyond which nothing is drawn, stays within 2⁵⁴
+MOST_COORDINATES = 64  # a cube's law multiplies so many widths; more columns than anybody sums at once
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,16 @@ from incrowd.errors import Infeasible
 from incrowd.noise.chance import exp_enclosure
 from incrowd.noise.marginal import Marginal
 
-_DIGITS = 50
+_DIGITS = 50  # e^(−m/scale) is enclosed to so many digits, far more than the smallest probability of a threshold has
 _ROOT_OF_TWO_PI = Fraction(25066, 10000)  # below √(2π) = 2.50662…
 _Array = NDArray[np.float64]
-_FINEST = 512
-_COARSE = 64
-_BEYOND = 150
-_NEAR = 30
-_RELATIVE = 1e-9
-_THIN = 1e-9
-_RAREST = Fraction(1, 10**40)
+_FINEST = 512  # blocks of J per scale, for bounds: a threshold is overstated by at most 1/512 of a scale
+_COARSE = 64  # blocks of J per scale, for intervals, which are approximate
+_BEYOND = 150  # scales beyond which e^(−150) = 10⁻⁶⁵ of the weight lies; it is added to a bound
+_NEAR = 30  # scales beyond which e^(−30) = 10⁻¹³ of the weight lies: for intervals, which miss 5 %
+_RELATIVE = 1e-9  # a hundred thousand positive weights, each right to 10⁻¹²
+_THIN = 1e-9  # of a step: a law of no width gets this one, and nothing is divided by zero
+_RAREST = Fraction(1, 10**40)  # `_BEYOND` and the floats of weights are good for 10⁻⁶⁵, and a margin is left
 
 
 def laplace_reach(scale: Fraction, chance: Fraction) -> int:

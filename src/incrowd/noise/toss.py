@@ -14,9 +14,9 @@ from incrowd.noise.chance import Chance, exponential
 Words = Callable[[int], NDArray[np.uint64]]
 """Gives that many fresh, independent, uniform 64-bit words."""
 
-KEY_BYTES = 32
-WORD = 64
-LIMB = 31
+KEY_BYTES = 32  # AES-256; the key comes from the operating system and is never stored
+WORD = 64  # bits of randomness per comparison; a draw that ties in all of them reads further words
+LIMB = 31  # two numbers of 62 bits are multiplied by halves, so that products stay below 2⁶³
 
 
 def fresh_words() -> Words:

@@ -13,10 +13,12 @@ from incrowd.core.certificate import Certificate, meaning_digest
 from incrowd.core.claims import privacy
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
+from incrowd.core.domain import Type
 from incrowd.core.loss import RobustlySampled
+from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
 from incrowd.core.steps.around import Compare, gate_of, own_steps, steps_around
-from incrowd.core.steps.rows import KeepRows, keeps_rows_of
+from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.core.unit import Adjacency
 from incrowd.errors import IncrowdError
@@ -98,14 +100,16 @@ def _unlike(claimed: float, derived: float, name: str) -> Problem | None:
     return None if near else Problem(f"its {name} is {derived:.6g} by the formula, but the claim says {claimed:.6g}")
 
 
-_UNREADABLE = (KeyError, TypeError, ValueError, ArithmeticError, IncrowdError)
+_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, IncrowdError)
+"""What code makes of values that have another form than it expects: the certificate is refused, not the check."""
 
 
 def statement_of(certificate: Certificate) -> Statement:
     """Return what a certificate says of its method's own steps, with the numbers that its claims state."""
     basis = replace(_basis(certificate), steps=own_steps(certificate.steps))
-    roles = {column.name: column.role for column in certificate.schema.columns}
-    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles)
+    declared = certificate.schema.columns
+    roles, types = ({column.name: getattr(column, name) for column in declared} for name in ("role", "type"))
+    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles, types)
 
 
 def _basis(certificate: Certificate) -> ClaimBasis:
@@ -152,6 +156,7 @@ def _meaning(certificate: Certificate) -> Problem | None:
 
 
 _TOOL = re.compile(r"incrowd \d+(\.\d+)*([ab]|rc|\.dev|\.post)?\d*(\+[a-z0-9.]+)?")
+_HEX = re.compile(r"[0-9a-f]{32,64}")
 _COMMITMENT = re.compile(r"(hmac-)?sha256:[0-9a-f]{64}")
 
 
@@ -160,25 +165,44 @@ def _free_text(certificate: Certificate) -> Problem | None:
 
     A sentence of its own could praise the release.  What the policy declares in words is compared with the policy.
     """
-    commitment = certificate.dataset.commitment
+    commitment, place, columns = certificate.dataset.commitment, certificate.ledger, certificate.schema.columns
     if not _TOOL.fullmatch(certificate.tool) or not _is_time(certificate.created):
         return Problem("incrowd does not write its name or a time like this")
     if commitment is not None and not _COMMITMENT.fullmatch(commitment):
         return Problem("the commitment to the input is not a hash")
-    names = {column.name for column in certificate.schema.columns} | set(certificate.schema.released)
+    if not all(map(_HEX.fullmatch, (certificate.policy_hash, place.chain, place.hash))):
+        return Problem("the policy or the entry of the ledger is not named by a hash")
+    if not all(column.role in list(Role) and column.type in list(Type) for column in columns):
+        return Problem("a column has a role or a type that there is not")
+    if certificate.approvals:
+        return Problem("incrowd writes no approvals")
+    names = {column.name for column in columns}
+    if not {name for step in certificate.steps if isinstance(step, Recode) for name in step.names} <= names:
+        return Problem("a column is recoded that is not declared")
+    names |= set(certificate.schema.released)
     if not all(_is_fact(value, names) for value in certificate.evidence.values()):
         return Problem("the evidence holds more than numbers and names of columns")
-    if not _are_levels(certificate.evidence.get("levels", {}), set(certificate.schema.released)):
-        return Problem("the evidence names levels of columns that are not released, or levels that are none")
+    if not _are_levels(certificate):
+        return Problem("the evidence names levels that the steps do not allow, or of columns that are not released")
     return None
 
 
-def _are_levels(levels: object, released: set[str]) -> bool:
-    """Whether released columns, and no others, have a level each, or several."""
+def _are_levels(certificate: Certificate) -> bool:
+    """Whether released columns, and no others, have a level each, or several, among those that their steps allow."""
+    levels, released = certificate.evidence.get("levels", {}), set(certificate.schema.released)
     if not isinstance(levels, dict) or not set(levels) <= released:
         return False
-    listed = [level if isinstance(level, list) else [level] for level in levels.values()]
-    return all(type(level) is int and level >= 0 for several in listed for level in several)
+    allowed = {
+        column.column: range(column.level, column.of + 1)
+        for step in certificate.steps
+        if isinstance(step, Recode)
+        for column in step.columns
+    }
+    return all(
+        type(level) is int and level in allowed.get(name, ())
+        for name, several in levels.items()
+        for level in (several if isinstance(several, list) else [several])
+    )
 
 
 def _is_time(text: str) -> bool:

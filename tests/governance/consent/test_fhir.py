@@ -115,6 +115,20 @@ def test_a_permit_with_limits_is_skipped_because_it_would_permit_too_much(change
     assert "would permit too much" in reason(changed(R4, **change))
 
 
+def test_a_permit_that_cannot_be_taken_pauses_what_was_permitted_before_it() -> None:
+    (limited,) = read_fhir(changed(R4, provision__actor=[{}], dateTime="2026-05-01"), READING)
+    (unclear,) = read_fhir(R5, READING)
+    assert isinstance(limited, SkippedResource)
+    assert isinstance(unclear, SkippedResource)
+    assert told([*limited.pauses, *unclear.pauses]) == [("restrict", "research/newborns"), ("restrict", "research")]
+    just_before = [one.event.at for one in (*limited.pauses, *unclear.pauses)]
+    assert just_before == [moment("2026-04-30T23:59:59.999999Z"), moment("2025-12-31T23:59:59.999999Z")]
+    for change in ({"dateTime": None}, {"dateTime": "2099-01-01"}, {"patient": {"reference": "#x"}}):
+        (skipped,) = read_fhir(changed(R4, provision__actor=[{}], **change), READING)
+        assert isinstance(skipped, SkippedResource)
+        assert not skipped.pauses
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -24,6 +24,7 @@ from incrowd.methods.local.estimates import (
 from incrowd.methods.local.mechanisms.randomizer import Family
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.methods.local.survey.questions import OrderedQuestion, WordQuestion
+from incrowd.methods.local.tallies import tallies_of
 from tests.coins import SeededCoins
 from tests.statistics.alarm import FALSE_ALARM
 from tests.surveys import MANY, survey, survey_file
@@ -65,7 +66,7 @@ def test_no_report_has_no_interval() -> None:
     with pytest.raises(InvalidParameter, match="no report yet"):
         Support(0, Fraction(3, 4), Fraction(1, 4))
     with pytest.raises(InvalidParameter, match="no report yet"):
-        mean_interval(np.zeros(0), 1.0, 2.0)
+        mean_interval(0.0, 0, 1.0, 2.0)
     with pytest.raises(InvalidParameter, match="no report yet"):
         estimates_of(survey_file(MANY).survey, [])
     with pytest.raises(InvalidParameter, match="likelier supported"):
@@ -174,7 +175,7 @@ def test_a_survey_of_several_questions_speaks_of_the_population() -> None:
     ages, words = asked.question("age"), asked.question("pet")
     assert isinstance(ages, OrderedQuestion)
     assert isinstance(words, WordQuestion)
-    part = asked.read(reports)["age"][1]
+    part = tallies_of(asked, reports)["age"]
     one = range_estimate(ages, part, 20, 59, Fraction(1, 10**7))
     assert one.low <= 1.0 <= one.high
     assert range_estimate(ages, part, 64, 99, Fraction(1, 10**7)).low == 0.0

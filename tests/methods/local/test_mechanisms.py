@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Sample
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import best, categorical, numeric, randomizer_of, randomizers, tree
-from incrowd.methods.local.mechanisms import numbers, sets
+from incrowd.methods.local.mechanisms import numbers, options, sets
 from incrowd.methods.local.mechanisms.hashed import Galois, HadamardResponse, LocalHashing, prime_power
 from incrowd.methods.local.mechanisms.numbers import Duchi, Mixture, Numeric, Window
+from incrowd.methods.local.mechanisms.options import OptionBits
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, LevelTree, Randomness, Response
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below
 from incrowd.methods.local.mechanisms.sets import (
@@ -31,8 +32,10 @@ from incrowd.methods.local.mechanisms.sets import (
     flips,
     threshold,
 )
+from incrowd.methods.local.survey.steps import CollectReports
 from incrowd.noise.system import SystemCoins
 from tests.coins import Branching, SeededCoins
+from tests.surveys import TRAVEL, survey_file
 
 SMALL = Weights(5, 2)
 
@@ -68,7 +71,8 @@ def drawn_law(run: Callable[[Any], Any]) -> dict[Any, Fraction]:
 @pytest.fixture
 def every_coin(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bits by coins of one chance each; that `flips` has that chance is shown below."""
-    monkeypatch.setattr(sets, "flips", lambda coins, chance, size: coins.bernoulli(chance, size))
+    for module in (sets, options):
+        monkeypatch.setattr(module, "flips", lambda coins, chance, size: coins.bernoulli(chance, size))
     monkeypatch.setattr(numbers, "SHARES", 4)
 
 
@@ -80,6 +84,7 @@ CATEGORICAL: list[Categorical] = [
     *(LocalHashing(size, SMALL, width) for size, width in ((2, 2), (5, 3), (5, 4), (9, 3))),
     *(HadamardResponse(size, SMALL) for size in (2, 3, 5)),
 ]
+OPTIONS: list[Categorical] = [OptionBits(size, SMALL, size) for size in (2, 3)]
 NUMERIC: list[Numeric] = [
     Duchi(1, SMALL),
     Duchi(3, SMALL),
@@ -121,9 +126,9 @@ def loss(laws: list[Mapping[Any, Fraction]]) -> Fraction:
 
 
 @pytest.mark.usefixtures("every_coin")
-@pytest.mark.parametrize("found", CATEGORICAL, ids=repr)
+@pytest.mark.parametrize("found", [*CATEGORICAL, *OPTIONS], ids=repr)
 def test_every_report_is_drawn_with_the_chance_that_its_weights_say(found: Categorical) -> None:
-    for value in range(found.size):
+    for value in range(found.values):
         assert drawn_law(partial(one_report, found, value)) == found.law(value)
 
 
@@ -136,9 +141,9 @@ def test_every_number_is_reported_with_the_chance_that_its_weights_say(found: Nu
 
 
 @pytest.mark.usefixtures("every_coin")
-@pytest.mark.parametrize("found", [*CATEGORICAL, *NUMERIC], ids=repr)
+@pytest.mark.parametrize("found", [*CATEGORICAL, *OPTIONS, *NUMERIC], ids=repr)
 def test_the_loss_of_all_pairs_of_inputs_is_the_stated_ratio(found: Any) -> None:
-    inputs = range(found.size) if isinstance(found, Categorical) else range(-found.size, found.size + 1)
+    inputs = range(found.values) if isinstance(found, Categorical) else range(-found.size, found.size + 1)
     laws = [found.law(value) for value in inputs]
     assert all(sum(law.values()) == 1 for law in laws)
     assert loss(laws) == found.ratio
@@ -304,3 +309,10 @@ def test_rappor_reports_by_its_kept_bits() -> None:
     assert math.isclose(float(found.permanent()), 9.0)
     with pytest.raises(InvalidParameter, match="p < q"):
         Rappor(6, Fraction(1, 2), Fraction(3, 4), Fraction(1, 4))
+
+
+def test_a_survey_cannot_state_an_epsilon_below_that_of_its_weights() -> None:
+    (step,) = survey_file(TRAVEL).survey.plan.steps
+    assert isinstance(step, CollectReports)
+    with pytest.raises(InvalidParameter, match="by more than e"):
+        replace(step, epsilon=step.epsilon * Fraction(99, 100))

@@ -193,10 +193,13 @@ def test_estimates_read_new_entries_only_and_are_those_of_all_reports(
     for number in (5, 1, 30):
         at.receive(sent(at, number))
         assert at.estimates() == estimates_of(at.survey, collector(tmp_path).reports())
+    first, before = at.estimates(), at.chain.head().sequence
     places.clear()
-    first = at.estimates()
-    assert places == [at.chain.head().sequence]
     assert at.estimates() is first
+    assert places == []
+    at.receive(sent(at, 2))
+    assert sum(question.people for question in at.estimates()) == 38
+    assert places == [before]
 
 
 def test_a_report_that_was_changed_is_not_estimated_from(tmp_path: Path) -> None:

@@ -84,8 +84,10 @@ def test_a_page_shows_and_withdraws_under_tokens_that_work_once(made: Any, tmp_p
     assert client.post("/consent", data={"token": token}).status_code == 403
     following = re.search(r'type="hidden" value="(ic_[^"]+)"', shown.text)
     assert following is not None
+    assert "with the button below" in shown.text
     gone = client.post("/consent/withdraw", data={"token": following[1]})
     assert "You do not consent" in gone.text
+    assert ["withdrawal is recorded" in page.text for page in (shown, gone)] == [False, True]
     assert "<button>Withdraw</button>" in gone.text, "an id that the holder mistyped can still withdraw"
     assert not subject_report(made.policy, "p7").consents
     assert subject_report(made.policy, "p8").consents
@@ -149,6 +151,20 @@ def test_a_release_without_an_epsilon_is_told_as_no_bound(tmp_path: Path) -> Non
     assert "no bound" in page
     assert "Infinity" not in page
     assert subject_report(form.policy, "p1").number is None
+
+
+def test_a_loss_is_told_in_two_digits_rounded_up(made: Any, tmp_path: Path) -> None:
+    release(ROWS, made.policy)
+    report = subject_report(made.policy, "p1")
+    shown = {
+        code: ("." if code == "en" else ",").join(report.releases[0].short_epsilon.split(".")) for code in LANGUAGES
+    }
+    assert Fraction(report.releases[0].short_epsilon) >= Fraction(report.epsilon)
+    assert all(len(text.lstrip("0.,")) <= 2 for text in shown.values())
+    for code in ("en", "de"):
+        token = issue_token(made.policy, "p1")
+        page = unescape(client_of(made, tmp_path / code).post("/consent", data={"token": token, "lang": code}).text)
+        assert f"<dd>{phrase(code, 'bounded', epsilon=shown[code])}</dd>" in page
 
 
 def test_the_end_of_a_consent_is_told(made: Any) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pytest
 
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.methods.graphs.super_nodes import CHECK
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.graph.attack import attack_graph
@@ -99,6 +99,29 @@ def test_an_edge_list_alone_is_a_graph_of_those_whom_it_names(tmp_path: Path) ->
     claim = published.release.certificate.claims[0]
     assert "nodes-read-from-edges" in [exposure.key for exposure in claim.not_protected]
     assert profile_graph(policy).unknown.edges == 0
+    alone = load_policy(changed(policy, nodes=None))
+    assert graph_of(alone).ids.to_pylist() == ["0017", "Zoë", "ann"], "nodes: may be left out"
+
+
+def test_a_kind_that_is_withheld_adds_no_nodes(tmp_path: Path) -> None:
+    rows = "source,target,kind\nann,bob,colleague\nbob,Zoë,friend\n"
+    (tmp_path / "edges.csv").write_text(rows, encoding="utf-8")
+    policy = changed(graph_policy(tmp_path, {"method": "super-nodes", "k": 2}, **KINDS), nodes=None)
+    assert graph_of(load_policy(policy)).ids.to_pylist() == ["ann", "bob"], "a lone node would show a friendship"
+
+
+def test_a_profile_counts_edges_to_unlisted_nodes_where_a_release_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,club\nann,a\nbob,b\n", encoding="utf-8")
+    rows = "source,target,kind\nann,bob,colleague\nann,Bob,colleague\nann,eve,friend\n"
+    (tmp_path / "edges.csv").write_text(rows, encoding="utf-8")
+    policy = graph_policy(tmp_path, {"method": "super-nodes", "k": 2}, **KINDS)
+    profiled = profile_graph(policy)
+    assert (profiled.edges, profiled.unknown.edges, profiled.unknown.refused) == (1, 1, True)
+    assert profiled.unknown.nearest == (("Bob", ("bob",)),)
+    with pytest.raises(SourceInvalid, match="1 edges name a node"):
+        release_graph(policy, Destination(tmp_path / "out"))
+    dropped = profile_graph(changed(policy, edges__unknown="drop")).unknown
+    assert (dropped.edges, dropped.refused) == (1, False)
 
 
 def test_nodes_that_are_not_listed_cannot_be_the_unit(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of
-from incrowd.workflows.local.estimating import estimate_reports
+from incrowd.workflows.local.estimating import EstimateQuery, estimate_reports
 from incrowd.workflows.local.opening import open_survey, publish_survey
 from incrowd.workflows.local.planning import plan_locally
 from incrowd.workflows.local.randomize import AnswersFile, randomize_answers, read_reports
@@ -155,7 +155,7 @@ def test_people_send_one_report_and_the_same_one_again_from_the_memo(tmp_path: P
         randomize_answers(opened, AnswersFile(answers), tmp_path / "three.jsonl")
     with pytest.raises(IncrowdError, match="nothing is overwritten"):
         randomize_answers(opened, given, tmp_path / "two.jsonl")
-    (found,) = estimate_reports(opened.file.survey, read_reports(tmp_path / "two.jsonl"), [], Fraction(19, 20))
+    (found,) = estimate_reports(opened.file.survey, read_reports(tmp_path / "two.jsonl"), EstimateQuery())
     assert found.people == 41
 
 

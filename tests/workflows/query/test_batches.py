@@ -86,13 +86,13 @@ def test_who_has_not_paid_for_the_answers_pays_from_the_own_allowance(tmp_path: 
 @pytest.mark.parametrize(
     ("questions", "match"),
     [
-        ((ALL, "SELECT COUNT(*) FROM nothing"), "^question 2: "),
-        ((ALL, ALL, "SELECT age FROM people"), "^question 3: "),
-        ((ALL, "SELECT age, COUNT(*) AS n FROM people GROUP BY age", "SELECT 1"), "^question 3: "),
-        ((ALL, "SHOW TABLES"), "^question 2: "),
-        ((ALL, f"EXPLAIN PRIVACY {ALL}"), "^question 2: "),
-        ((ALL, f"{ALL}; {OLD}"), "^question 2: "),
-        ((), "at least one question"),
+        ((ALL, "SELECT COUNT(*) FROM nothing"), "^query 2: "),
+        ((ALL, ALL, "SELECT age FROM people"), "^query 3: "),
+        ((ALL, "SELECT age, COUNT(*) AS n FROM people GROUP BY age", "SELECT 1"), "^query 3: "),
+        ((ALL, "SHOW TABLES"), "^query 2: "),
+        ((ALL, f"EXPLAIN PRIVACY {ALL}"), "^query 2: "),
+        ((ALL, f"{ALL}; {OLD}"), "^query 2: "),
+        ((), "at least one query"),
     ],
 )
 def test_the_question_that_is_refused_is_named_and_nothing_is_charged(

@@ -53,7 +53,7 @@ def test_strategy_gain_and_errors_are_told_before_anything_is_spent(
     assert len(priced.expected) == len(RANGES)
     assert all(each.half_width is not None and each.half_width < 3.0 * len(RANGES) for each in priced.expected)
     (told,) = priced.notes
-    assert told.startswith("14 counting questions are answered together, by least squares, from")
+    assert told.startswith("14 counting queries are answered together, by least squares, from")
     assert "times smaller than with equal shares." in told
 
 
@@ -91,7 +91,7 @@ def test_it_is_said_which_answers_are_those_of_a_set(tmp_path: Path) -> None:
     with service_of(tmp_path) as service:
         certificate = service.ask(together(TABLES[0], MEAN, TABLES[2], *RANGES[:4])).certificate
     (told,) = [each.sentence for each in walk(certificate.steps) if isinstance(each, AnswerSet)]
-    assert told.startswith("6 counting questions (answers 1 and 3 to 7) are answered together from ")
+    assert told.startswith("6 counting queries (answers 1 and 3 to 7) are answered together from ")
 
 
 def test_answers_of_a_set_agree_with_each_other(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from incrowd.accounting.bound import least_epsilon
 from incrowd.core.rounding import Number, exact, not_below, probability_up
 from incrowd.errors import Infeasible, InvalidParameter
 
-_RELATIVE = 1e-12
-_CHERNOFF = 2.0 * math.log(2.0) - 1.0
+_RELATIVE = 1e-12  # of ε: e^ε up to e^300 is off by 3·10⁻¹⁴; of ln δ: a dozen roundings of logarithms up to 745
+_CHERNOFF = 2.0 * math.log(2.0) - 1.0  # (1+d)ln(1+d) − d ≥ this·d² for 0 ≤ d ≤ 1
 
 
 @dataclass(frozen=True)
@@ -134,8 +134,8 @@ def theorem2_simple_delta(k: int, bias: Bias) -> float:
     >>> round(theorem2_simple_delta(50, Bias(Fraction(1, 10), Fraction(3, 25), 5, Fraction(1))), 6)
     0.006473
     """
-    effective, high = _effective(k, bias), float(bias.high)
-    removed = math.log(bias.max_rate / bias.high) - _CHERNOFF * effective * (1.0 - high) ** 2 / (2.0 - high)
+    effective, rest = _effective(k, bias), float(1 - bias.high)
+    removed = math.log(bias.max_rate / bias.high) - _CHERNOFF * effective * rest**2 / (1.0 + rest)
     added = math.log(bias.max_rate / (1 - bias.low)) - (1.0 - math.log(2.0)) * (effective - 1)
     return probability_up(max(removed, added) + _RELATIVE)
 

@@ -19,7 +19,8 @@ from incrowd.core.rounding import Number, exact, not_below, probability_up
 from incrowd.errors import Infeasible, InvalidParameter
 
 _RATE_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
-_RELATIVE = 1e-12
+_RELATIVE = 1e-12  # e^ε up to e^300 is off by 3·10⁻¹⁴ of itself, and log1p only shrinks that
+_ULPS = 2.0**-50  # eight roundings of terms that cancel
 _CHERNOFF = 2.0 * math.log(2.0) - 1.0  # (1+d)ln(1+d) − d ≥ this·d² for 0 ≤ d ≤ 1
 
 
@@ -184,9 +185,9 @@ def zero_knowledge_epsilon(crowd_epsilon: Number, rate: Number) -> float:
     >>> round(zero_knowledge_epsilon("0.1", "0.1"), 6)
     0.125146
     """
-    p, crowd = _rate(rate), _crowd(crowd_epsilon)
+    (p, q), crowd = _rate(rate), _crowd(crowd_epsilon)
     # one is subtracted before it is added back: no digits are lost for small rates
-    return not_below(math.log1p(p * ((2.0 - p) * math.expm1(crowd) + 1.0) / (1.0 - p)), _RELATIVE)
+    return not_below(math.log1p(p * ((1.0 + q) * math.expm1(crowd) + 1.0) / q), _RELATIVE)
 
 
 def theorem1_delta(k: int, rate: Number) -> float:
@@ -200,8 +201,10 @@ def theorem1_delta(k: int, rate: Number) -> float:
     >>> round(theorem1_delta(20, "0.1"), 4)
     0.0212
     """
-    p = _rate(rate)
-    return _power(k * _exponent(p))
+    p, q = _rate(rate)
+    # KL(g‖p)/g at g = p(2−p), written out
+    terms = math.log1p(q), q**2 / (p * (1.0 + q)) * (math.log1p(-p) if p < 0.5 else math.log(q))
+    return _power(k * (sum(terms) - _ULPS * (terms[0] - terms[1])))
 
 
 def theorem1_simple_delta(k: int, rate: Number) -> float:
@@ -210,8 +213,8 @@ def theorem1_simple_delta(k: int, rate: Number) -> float:
     >>> round(theorem1_simple_delta(20, "0.1"), 4)
     0.0371
     """
-    p = _rate(rate)
-    return _power(_CHERNOFF * k * (1.0 - p) ** 2 / (2.0 - p))
+    _, q = _rate(rate)
+    return _power(_CHERNOFF * k * q**2 / (1.0 + q))
 
 
 def divergence(a: float, b: float) -> float:
@@ -220,17 +223,13 @@ def divergence(a: float, b: float) -> float:
     >>> round(divergence(0.5, 0.25), 6)
     0.143841
     """
-    value = a * math.log(a / b) + ((1.0 - a) * math.log((1.0 - a) / (1.0 - b)) if a < 1.0 else 0.0)
-    return max(0.0, value - 1e-15)
-
-
-def _exponent(p: float) -> float:
-    # KL(g‖p)/g at g = p(2−p), written out
-    return math.log(2.0 - p) + (1.0 - p) ** 2 / (p * (2.0 - p)) * math.log1p(-p)
+    terms = a * math.log(a / b), (1.0 - a) * math.log((1.0 - a) / (1.0 - b)) if a < 1.0 else 0.0
+    # each term is rounded five times; a, b, 1 − a and 1 − b were rounded themselves, by up to 2⁻⁵³
+    return max(0.0, sum(terms) - 2.0 * _ULPS * (1.0 + abs(terms[0]) + abs(terms[1])))
 
 
 def _power(exponent: float) -> float:
-    return min(1.0, max(not_below(math.exp(-exponent), _RELATIVE + 4e-15 * exponent), math.ulp(0.0)))
+    return min(1.0, max(not_below(math.exp(-exponent), _RELATIVE + 4e-15 * abs(exponent)), math.ulp(0.0)))
 
 
 def _crowd(crowd_epsilon: Number) -> float:
@@ -240,8 +239,9 @@ def _crowd(crowd_epsilon: Number) -> float:
     return float(crowd)
 
 
-def _rate(rate: Number) -> float:
+def _rate(rate: Number) -> tuple[float, float]:
+    # the rate, and one minus it, which a float of the rate would not have the digits for
     share = exact(rate, "the sampling rate")
     if not 0 < share < 1:
         raise InvalidParameter("the sampling rate must lie strictly between 0 and 1, such as 0.1.")
-    return float(share)
+    return float(share), float(1 - share)

@@ -10,10 +10,12 @@ from fractions import Fraction
 
 from incrowd.accounting.suppression.binomial import log_lower_tail, log_mass, tail_sums
 
+# sixteen roundings of each of two terms that cancel; covers the products and quotients of a weight
 _COUNT_ULPS = 16.0 * 2.0**-53
-_RELATIVE = 1e-11
-_TOLERANCE = 1e-12
+_RELATIVE = 1e-11  # more than the rounding of a sum of positive terms, up to a million of them, on the logarithm
+_TOLERANCE = 1e-12  # `highest` stops here and returns the bound, not the value: it is never too small
 _LARGE = 300.0  # e^ε beyond this changes no digit that a float can hold
+# eight roundings, per unit of k and of the logarithm: the error of Loader's mass in `log_mass` grows with both
 _ULPS = 8.0 * 2.0**-53
 Curve = Callable[[int], float]
 

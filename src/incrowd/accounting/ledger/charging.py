@@ -215,13 +215,14 @@ def _within(need: Amount, used: Amount, limit: Amount, what: str, root: str) -> 
     if need.within(left):
         return
     over = [name for name in ("epsilon", "delta") if getattr(need, name) > getattr(left, name)]
-    limits = " ".join(
-        f"this costs {name} {short_up(getattr(need, name), 6)}; {short_down(getattr(left, name), 6)} of {what} of "
-        f"{short_down(getattr(limit, name), 6)} remains."
+    limits = ", and ".join(
+        f"{name} {short_up(getattr(need, name), 6)}; {short_down(getattr(left, name), 6)} of {what} of "
+        f"{short_down(getattr(limit, name), 6)} remains"
         for name in over
     )
     raise BudgetExceeded(
-        f"{limits} Lower the cost, or ask the budget owner of dataset {root} for more: incrowd ledger grant."
+        f"this costs {limits}. Lower the cost, or ask the budget owner of dataset {root} for more: "
+        "incrowd ledger grant."
     )
 
 

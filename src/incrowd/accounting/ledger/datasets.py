@@ -15,7 +15,7 @@ from incrowd.store.chain_entry import Key
 Values = Callable[[Key], Any]
 Sets = dict[Key, Any]
 
-_LONGEST = 120
+_LONGEST = 120  # characters: a name stands in one line of `ledger show` and in every entry
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.unit import Adjacency
 from incrowd.errors import Infeasible, InvalidParameter
 
-_RELATIVE = 1e-12
-_LARGEST_K = 10**9
+_RELATIVE = 1e-12  # a bisection stops here; what is returned has been evaluated
+_LARGEST_K = 10**9  # more rows alike than any table has; the search must end
 _FIRST_MANTISSA = 100_000  # rates have six significant digits
-_MANTISSAS = 9 * _FIRST_MANTISSA
-_LOG_LEAST_RATE = -600.0
+_MANTISSAS = 9 * _FIRST_MANTISSA  # 100000 to 999999: how many decimals of six digits there are per power of ten
+_LOG_LEAST_RATE = -600.0  # e^(−600) = 10⁻²⁶⁰: a rate below it underflows when it is squared in a weight
 
 
 def smallest_k(epsilon: Number, delta: Number, rate: Number, adjacency: Adjacency = Adjacency.ADD_REMOVE) -> int:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from incrowd.accounting.suppression.binomial import log_lower_tail, log_lower_tail_bound, log_mass, tail_sums
 from incrowd.errors import InvalidParameter
 
-_BEYOND_FLOATS = 709
+_BEYOND_FLOATS = 709  # e^709 is the last whole power that is a float
 _ENOUGH = 40  # digits that leave a float's worth after one is subtracted
 
 
@@ -60,8 +60,8 @@ class LikelihoodRatio:
 
 _ROUNDING = 2.0**-47  # sixty-four roundings of a float, per unit of k and of the logarithm
 _TIE = 2.0**-40  # a quotient this close to a whole number is settled with more digits
-_DIGITS = 32
-_LEAST_RATE = 1e-300
+_DIGITS = 32  # twice those of a float: one subtraction cancels at most half of them, up to `_CLOSEST`
+_LEAST_RATE = 1e-300  # its square root and its odds are still ordinary floats
 _CLOSEST = Decimal("1e-4")  # of the rate: how close to 1 / (1 - rate) the ratio of an addition may come
 
 

@@ -16,7 +16,7 @@ from incrowd.accounting.suppression.sampled_cell import LikelihoodRatio, Sampled
 from incrowd.core.rounding import Number, exact, probability_up
 from incrowd.errors import InvalidParameter
 
-_TIE = 1e-12
+_TIE = 1e-12  # a quotient this close to a whole number counts as above it, which makes n, and so δ, larger
 
 
 def theorem1_delta(k: int, rate: Number, epsilon: Number) -> float:

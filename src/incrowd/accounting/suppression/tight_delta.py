@@ -27,9 +27,11 @@ from incrowd.errors import InvalidParameter
 SHIFTED = "removal, after what an addition can cost at most"
 TWO_STEPS = "removal and addition, half of epsilon each"
 
+# losses of an addition: more is sharper, fewer is faster; chords lie above the curve, so any number is sound
 _KNOTS = 33
 _BELOW = 3.0  # how far below zero the losses of an addition are distinguished, in units of their maximum
-_SLACK = 1e-12
+_SLACK = 1e-12  # thirty roundings of numbers up to 700, on the logarithm
+# rate ** k is computed exactly up to so many bits: microseconds; beyond, by its logarithm, rounded up
 _EXACT_BITS = 1 << 14
 
 

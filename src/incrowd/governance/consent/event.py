@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -13,8 +13,9 @@ from incrowd.errors import InvalidParameter
 
 _PURPOSE = re.compile(r"[^\W_](?:[\w .-]{0,62}[\w.])?(?:/[^\W_](?:[\w .-]{0,62}[\w.])?){0,7}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
-_TEXT = 500
+_TEXT = 500  # characters, so that an entry stays small; the document itself is elsewhere
 _DAY = 10
+_MIDNIGHT = "T00:00:00.000000Z"
 
 
 class Decided(StrEnum):
@@ -94,10 +95,28 @@ class ConsentEvent:
         return self.decided is Decided.GIVE
 
     @property
+    def against(self) -> bool:
+        """Whether it excludes the person."""
+        return self.decided not in (Decided.GIVE, Decided.VOID)
+
+    @property
     def ends(self) -> str | None:
         """The first moment at which it no longer holds: its own end, or for a guardian's consent the coming of age."""
         age = self.of_age if self.gives else None
         return min(filter(None, (self.valid_to, age)), default=None)
+
+    def settled(self, now: str) -> ConsentEvent:
+        """Return a decision against that names a day as one that was taken at the day's end, or now.
+
+        Midnight in UTC is how a day is written.  A consent of the same day, whose time is known, does not undo it.
+
+        >>> left = ConsentEvent("0" * 32, Decided.WITHDRAW, "research", moment("2026-01-01"))
+        >>> left.settled("2027").at, left.settled("2027").valid_from
+        ('2026-01-01T23:59:59.999999Z', '2026-01-01T00:00:00.000000Z')
+        """
+        if not self.against or not self.at.endswith(_MIDNIGHT):
+            return self
+        return replace(self, at=max(self.at, min(f"{self.at[:_DAY]}T23:59:59.999999Z", now)))
 
     def to_row(self) -> list[Any]:
         """Return the plain form that the registry stores."""

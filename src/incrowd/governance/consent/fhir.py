@@ -1,8 +1,9 @@
 """FHIR: Consent resources of R4, R4B and R5, read as decisions, or skipped with the reason.
 
-A permit is taken only as far as it is certain: one with limits that a purpose and a period do not express is skipped.
-A decision against is taken as widely as it may be meant.  R5 calls a provision an exception to the decision, so that
-the purposes of a permit may be those that are permitted or those that are not; only the sender knows.
+A permit is taken only as far as it is certain: one with limits that a purpose and a period do not express is skipped,
+and pauses what the person consented to before it.  A decision against is taken as widely as it may be meant.  R5 calls
+a provision an exception to the decision, so that the purposes of a permit may be those that are permitted or those that
+are not; only the sender knows.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ class SkippedResource:
     place: str
     reason: str
     harmless: bool = False
+    pauses: tuple[ConsentRecord, ...] = field(default=(), repr=False)
+    """Restrictions of earlier consents: the person now consents to less, and it is not certain to what."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,10 @@ class FhirReading:
 
 
 class _Skip(Exception):
-    def __init__(self, reason: str, *, harmless: bool = False) -> None:
+    def __init__(self, reason: str, *, harmless: bool = False, narrows: bool = False) -> None:
         super().__init__(reason)
         self.harmless = harmless
+        self.narrows = narrows
 
 
 def read_fhir(plain: Any, reading: FhirReading | None = None) -> Iterator[ConsentRecord | SkippedResource]:
@@ -70,7 +74,9 @@ def read_fhir(plain: Any, reading: FhirReading | None = None) -> Iterator[Consen
         try:
             records = [record.at_place(place) for record in _decisions(resource, reading or FhirReading())]
         except _Skip as skip:
-            yield SkippedResource(place, str(skip), skip.harmless)
+            pauses = tuple(_pauses(resource, reading or FhirReading())) if skip.narrows else ()
+            paused = "; an earlier consent of this person does not count until this is settled" if pauses else ""
+            yield SkippedResource(place, f"{skip}{paused}", skip.harmless, pauses)
         except InvalidParameter as error:
             yield SkippedResource(place, str(error).removesuffix("."))
         except (KeyError, TypeError, AttributeError, IndexError, ValueError):
@@ -93,7 +99,7 @@ def _resources(plain: Any) -> Iterator[Any]:
 def _decisions(resource: Mapping[str, Any], reading: FhirReading) -> Iterator[ConsentRecord]:
     """Yield the decisions of one resource, or skip it as a whole."""
     if not isinstance(resource, Mapping):
-        raise _Skip("the entry has no resource")
+        raise _Skip("it holds no resource, or is not JSON")
     if resource.get("resourceType") != "Consent":
         raise _Skip("it is not a Consent resource", harmless=True)
     status = str(resource["status"])
@@ -134,15 +140,16 @@ def _permits(resource: Mapping[str, Any], reading: FhirReading) -> Iterator[Cons
     """Yield a consent for each purpose, and a refusal for each purpose that a nested provision denies."""
     roots = _roots(resource)
     if "modifierExtension" in resource or any(not set(root) <= _PLAIN for root in roots):
-        raise _Skip(_LIMITED)
+        raise _Skip(_LIMITED, narrows=True)
     if "decision" in resource and any(root.get("purpose") for root in roots) and not reading.permits:
         raise _Skip(
             "in R5 the provisions of a permit are exceptions to it, so these purposes may be the ones that are not "
-            "permitted: ask the sender; if they are permitted, import with --provisions-permit"
+            "permitted: ask the sender; if they are permitted, import with --provisions-permit",
+            narrows=True,
         )
     nested = [inner for root in roots for inner in root.get("provision") or ()]
     if any(_inner_rule(resource, inner) == "permit" or not inner.get("purpose") for inner in nested):
-        raise _Skip(_LIMITED)
+        raise _Skip(_LIMITED, narrows=True)
     if not any(root.get("purpose") for root in roots):
         raise _Skip("it names no purpose, so it is not certain to what the person consents")
     if "dateTime" not in resource and "date" not in resource:
@@ -162,6 +169,27 @@ def _permits(resource: Mapping[str, Any], reading: FhirReading) -> Iterator[Cons
         yield _record(resource, Decided.REFUSE, purpose["code"], at, {})
 
 
+def _pauses(resource: Mapping[str, Any], reading: FhirReading) -> Iterator[ConsentRecord]:
+    """Yield restrictions of what a person consented to before a permit that cannot be taken.
+
+    Each stands just before the permit, so that the same permit, once it can be taken, counts.
+    """
+    text = str(resource.get("dateTime") or resource.get("date") or "")
+    try:
+        before = datetime.fromisoformat(_first(text)) - timedelta(microseconds=1)
+        for purpose in dict.fromkeys(_purposes(resource) or [reading.purpose]):
+            if purpose and written_moment(before) <= reading.now:
+                yield _record(resource, Decided.RESTRICT, purpose, written_moment(before), {})
+    except (_Skip, InvalidParameter, KeyError, TypeError, AttributeError, ValueError):
+        return  # without a time, a patient or a purpose nothing can be paused
+
+
+def _purposes(resource: Mapping[str, Any]) -> list[str]:
+    """Return the codes of all purposes that any provision names."""
+    named = (purpose for one in _walk(_roots(resource)) for purpose in one.get("purpose") or ())
+    return [purpose["code"] for purpose in named if purpose.get("code")]
+
+
 def _refuses(resource: Mapping[str, Any], reading: FhirReading, status: str) -> Iterator[ConsentRecord]:
     """Yield a decision against for each purpose that is named, and for the one that is asked about.
 
@@ -169,12 +197,7 @@ def _refuses(resource: Mapping[str, Any], reading: FhirReading, status: str) -> 
     that of the consent that ended; a decision against has no end.  Without a time it is taken as of now, and a day is
     taken at its end, so that a consent of the same day does not undo it.
     """
-    names = [
-        purpose["code"]
-        for one in _walk(_roots(resource))
-        for purpose in one.get("purpose") or ()
-        if purpose.get("code")
-    ]
+    names = _purposes(resource)
     everything = not names or "decision" in resource or "type" not in _roots(resource)[0]
     purposes = list(dict.fromkeys([*([reading.purpose] if everything else []), *names]))
     if not purposes[0]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from incrowd.core.subjects import Subject
-from incrowd.governance.consent.event import Decided, covers
+from incrowd.governance.consent.event import ConsentEvent, Decided, covers
 from incrowd.governance.consent.registry import columns_of
 from incrowd.governance.consent.state import RecordedRows, Rows
 
@@ -53,13 +53,13 @@ class IdMatch:
             return (
                 f"Nobody with exactly this id ever consented. The decision counts for {_people(self.others)} whose id "
                 f"is written alike: case, leading zeros and invisible characters do not matter. {_RECORDED} Check the "
-                "id; anybody else who was met consents again with incrowd consent give."
+                "id. If they are somebody else, record their consent again with incrowd consent give."
             )
         if self.others:
             return (
                 f"The decision also counts for {_people(self.others)} whose id is written alike: case, leading zeros "
-                "and invisible characters do not matter. If they are somebody else, they consent again with incrowd "
-                "consent give."
+                "and invisible characters do not matter. If they are somebody else, record their consent again with "
+                "incrowd consent give."
             )
         return None
 
@@ -75,7 +75,7 @@ class IdMatch:
 class Consents:
     """Who of some people, and of those with ids written alike, ever consented to what.
 
-    >>> from incrowd.governance.consent.event import ConsentEvent, moment
+    >>> from incrowd.governance.consent.event import moment
     >>> ann = Subject("a" * 32, "c" * 32)
     >>> consents = Consents.among([ann])
     >>> consents.add([ConsentEvent("b" * 32, Decided.GIVE, "research", moment("2026-01-01"), alike="c" * 32).to_row()])
@@ -85,7 +85,8 @@ class Consents:
 
     subjects: frozenset[str]
     alikes: frozenset[str]
-    consented: dict[str, set[str]] = field(default_factory=dict)
+    consented: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each person and purpose the time of the newest consent."""
     alike: dict[str, set[str]] = field(default_factory=dict)
     in_use: set[str] = field(default_factory=set)
 
@@ -104,7 +105,8 @@ class Consents:
             if event.alike in self.alikes:
                 self.alike.setdefault(event.alike, set()).add(event.subject)
             if event.alike in self.alikes or event.subject in self.subjects:
-                self.consented.setdefault(event.subject, set()).add(event.purpose)
+                times = self.consented.setdefault(event.subject, {})
+                times[event.purpose] = max(event.at, times.get(event.purpose, ""))
 
     def read(self, events: Iterable[RecordedRows]) -> Consents:
         """Learn from all that a registry holds."""
@@ -120,6 +122,11 @@ class Consents:
         ]
         met = self._met(person.pseudonym, purpose) if exact else bool(others)
         return IdMatch(exact, len(others), met, tuple(sorted(self.in_use)))
+
+    def later(self, person: Subject, event: ConsentEvent) -> bool:
+        """Whether a person consented to the purpose of an event, a wider or a narrower one, after that event."""
+        times = self.consented.get(person.pseudonym, {})
+        return any(at > event.at and related(event.purpose, purpose) for purpose, at in times.items())
 
     def _met(self, subject: str, purpose: str) -> bool:
         """Whether somebody ever consented to a purpose, a wider or a narrower one."""

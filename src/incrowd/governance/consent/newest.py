@@ -16,7 +16,7 @@ class NewestTable:
 
     >>> table = NewestTable(2)
     >>> people = np.array([[7, 0], [5, 0], [7, 0]], np.uint64)
-    >>> table.merge(people, np.array([0, 0, 0]), np.array([10, 20, 30]))
+    >>> table.merge(people, (np.array([0, 0, 0]), np.array([10, 20, 30])))
     >>> table.keys[:, 0].tolist(), table.newest[0].tolist()
     ([5, 7], [20, 30])
     """
@@ -29,8 +29,8 @@ class NewestTable:
         self.keys = np.zeros((0, 2), np.uint64)
         self.newest = np.zeros((self.slots, 0), np.int64)
 
-    def merge(self, people: Words, slots: Integers, numbers: Integers) -> None:
-        """Take more numbers, each of a person and a slot."""
+    def merge(self, people: Words, *columns: tuple[Integers, Integers]) -> None:
+        """Take more numbers of people: columns of slots, and of the number that each person brings to that slot."""
         if not len(people):
             return
         order = np.argsort(people[:, 0], kind="stable")
@@ -40,7 +40,8 @@ class NewestTable:
             ordered = people[order]
         first = np.append(True, (ordered[1:] != ordered[:-1]).any(axis=1))
         codes = self._insert(ordered[first])[np.cumsum(first) - 1]
-        np.maximum.at(self.newest.reshape(-1), slots[order] * self.newest.shape[1] + codes, numbers[order])
+        for slots, numbers in columns:
+            np.maximum.at(self.newest.reshape(-1), slots[order] * self.newest.shape[1] + codes, numbers[order])
 
     def find(self, people: Words) -> tuple[Integers, NDArray[np.bool_]]:
         """Return where each person stands, or would stand, and who is in the table."""

@@ -78,48 +78,18 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
         "Esto corrige la decisión del {corrects}.",
         "Dit verbetert de beslissing van {corrects}.",
     ),
-    "decided": (
-        "Decided",
-        "Entschieden",
-        "Décidé",
-        "Decidido",
-        "Besloten",
-    ),
-    "recorded": (
-        "Recorded",
-        "Verzeichnet",
-        "Enregistré",
-        "Registrado",
-        "Vastgelegd",
-    ),
-    "from": (
-        "In force from",
-        "Gültig ab",
-        "En vigueur à partir du",
-        "En vigor desde",
-        "Geldig vanaf",
-    ),
-    "until": (
-        "Until",
-        "Bis",
-        "Jusqu'au",
-        "Hasta",
-        "Tot",
-    ),
+    "decided": ("Decided", "Entschieden", "Décidé", "Decidido", "Besloten"),
+    "recorded": ("Recorded", "Verzeichnet", "Enregistré", "Registrado", "Vastgelegd"),
+    "from": ("In force from", "Gültig ab", "En vigueur à partir du", "En vigor desde", "Geldig vanaf"),
+    "until": ("End", "Ende", "Fin", "Fin", "Einde"),
     "open": (
-        "no end, unless you withdraw",
-        "ohne Ende, außer Sie widerrufen",
-        "sans fin, sauf si vous le retirez",
-        "sin fin, salvo que lo retire",
-        "zonder einde, tenzij u intrekt",
+        "none, unless you withdraw",
+        "keines, außer Sie widerrufen",
+        "aucune, sauf si vous le retirez",
+        "ninguno, salvo que lo retire",
+        "geen, tenzij u intrekt",
     ),
-    "notice": (
-        "Notice",
-        "Information",
-        "Notice",
-        "Aviso",
-        "Informatie",
-    ),
+    "notice": ("Notice", "Information", "Notice", "Aviso", "Informatie"),
     "guardian": (
         "Decided for you by",
         "Für Sie entschied",
@@ -161,13 +131,36 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
             "gemaakt. Wat al gepubliceerd is, kan niet worden teruggehaald."
         ),
     ),
-    "title": (
-        "Your consent",
-        "Ihre Einwilligung",
-        "Votre consentement",
-        "Su consentimiento",
-        "Uw toestemming",
+    "how_here": (
+        (
+            "You can withdraw at any time and without giving a reason, with the button below. Nothing new is then made "
+            "from your data. What is already published cannot be taken back."
+        ),
+        (
+            "Sie können jederzeit und ohne Angabe von Gründen widerrufen, mit dem Knopf unten. Danach wird aus Ihren "
+            "Daten nichts Neues mehr erstellt. Was schon veröffentlicht ist, lässt sich nicht zurückholen."
+        ),
+        (
+            "Vous pouvez retirer votre consentement à tout moment et sans donner de raison, avec le bouton ci-dessous. "
+            "Rien de nouveau n'est ensuite tiré de vos données. Ce qui est déjà publié ne peut pas être repris."
+        ),
+        (
+            "Puede retirar su consentimiento en cualquier momento y sin dar razones, con el botón de abajo. Después no "
+            "se hace nada nuevo con sus datos. Lo ya publicado no se puede recuperar."
+        ),
+        (
+            "U kunt altijd en zonder reden intrekken, met de knop hieronder. Daarna wordt er niets nieuws van uw "
+            "gegevens gemaakt. Wat al gepubliceerd is, kan niet worden teruggehaald."
+        ),
     ),
+    "withdrawn": (
+        "Your withdrawal is recorded.",
+        "Ihr Widerruf ist verzeichnet.",
+        "Votre retrait est enregistré.",
+        "Su retirada está registrada.",
+        "Uw intrekking is vastgelegd.",
+    ),
+    "title": ("Your consent", "Ihre Einwilligung", "Votre consentement", "Su consentimiento", "Uw toestemming"),
     "yes": (
         "You consent to “{purpose}”.",
         "Sie willigen in „{purpose}“ ein.",
@@ -183,11 +176,11 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
         "U stemt niet in met “{purpose}”.",
     ),
     "until_day": (
-        "Your consent is in force until {day}.",
-        "Ihre Einwilligung gilt bis {day}.",
-        "Votre consentement est en vigueur jusqu'au {day}.",
-        "Su consentimiento está en vigor hasta el {day}.",
-        "Uw toestemming geldt tot {day}.",
+        "Your consent ends on {day}.",
+        "Ihre Einwilligung endet am {day}.",
+        "Votre consentement prend fin le {day}.",
+        "Su consentimiento termina el {day}.",
+        "Uw toestemming eindigt op {day}.",
     ),
     "releases": (
         "Releases for which your data could be used",
@@ -196,27 +189,9 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
         "Publicaciones para las que se podían usar sus datos",
         "Publicaties waarvoor uw gegevens gebruikt konden worden",
     ),
-    "so_far": (
-        "None so far.",
-        "Bisher keine.",
-        "Aucune jusqu'ici.",
-        "Ninguna hasta ahora.",
-        "Nog geen.",
-    ),
-    "on": (
-        "Day",
-        "Tag",
-        "Jour",
-        "Día",
-        "Dag",
-    ),
-    "name": (
-        "Data",
-        "Daten",
-        "Données",
-        "Datos",
-        "Gegevens",
-    ),
+    "so_far": ("None so far.", "Bisher keine.", "Aucune jusqu'ici.", "Ninguna hasta ahora.", "Nog geen."),
+    "on": ("Day", "Tag", "Jour", "Día", "Dag"),
+    "name": ("Data", "Daten", "Données", "Datos", "Gegevens"),
     "loss": (
         "Privacy loss",
         "Privatheitsverlust",
@@ -231,13 +206,7 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
         "ε como máximo {epsilon}",
         "ε hoogstens {epsilon}",
     ),
-    "no_bound": (
-        "no bound",
-        "keine Schranke",
-        "aucune borne",
-        "sin límite",
-        "geen grens",
-    ),
+    "no_bound": ("no bound", "keine Schranke", "aucune borne", "sin límite", "geen grens"),
     "tells": (
         (
             "All of it together: somebody who guesses whether your data are in it, and thought both equally likely, is"
@@ -323,13 +292,7 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
             "Deze pagina komt alleen uit uw beslissingen en de lijst van publicaties."
         ),
     ),
-    "withdraw_button": (
-        "Withdraw",
-        "Widerrufen",
-        "Retirer",
-        "Retirar",
-        "Intrekken",
-    ),
+    "withdraw_button": ("Withdraw", "Widerrufen", "Retirer", "Retirar", "Intrekken"),
     "ask": (
         "Show what was released",
         "Veröffentlichungen zeigen",
@@ -337,13 +300,14 @@ _TEXTS: Mapping[str, tuple[str, str, str, str, str]] = {
         "Mostrar lo publicado",
         "Toon wat gepubliceerd is",
     ),
-    "code": (
-        "Code",
-        "Code",
-        "Code",
-        "Código",
-        "Code",
+    "intro": (
+        "Enter the code that the organization that holds your data gave you. It works once.",
+        "Geben Sie den Code ein, den Sie von der Einrichtung haben, die Ihre Daten hält. Er gilt einmal.",
+        "Entrez le code que l'organisme qui détient vos données vous a donné. Il sert une seule fois.",
+        "Escriba el código que le dio la organización que tiene sus datos. Sirve una sola vez.",
+        "Voer de code in die u van de organisatie kreeg die uw gegevens heeft. Hij werkt één keer.",
     ),
+    "code": ("Code", "Code", "Code", "Código", "Code"),
     "refused": (
         "This code is unknown, used or expired. Ask the organization that holds your data for another.",
         (
@@ -368,9 +332,18 @@ def phrase(language: str, name: str, **values: object) -> str:
     """Return a phrase in a language; English where the language is not in the catalogue.
 
     >>> phrase("nl", "withdraw_button"), phrase("xx", "until_day", day="2027-01-01")
-    ('Intrekken', 'Your consent is in force until 2027-01-01.')
+    ('Intrekken', 'Your consent ends on 2027-01-01.')
     """
     return _TEXTS[name][_ORDER.index(known_language(language))].format(**values)
+
+
+def decimal(language: str, number: str) -> str:
+    """Return a decimal number as a language writes it.
+
+    >>> decimal("de", "0.99"), decimal("en", "0.99")
+    ('0,99', '0.99')
+    """
+    return number if language == "en" else number.replace(".", ",")
 
 
 def known_language(*wishes: str) -> str:

@@ -36,7 +36,7 @@ Rows = EventColumns | Sequence[Sequence[Any]]
 RecordedRows = tuple[str, Rows]
 """When the registry learned of some events, and the events in the form in which it stores them."""
 _GIVES, _VOIDS = str(Decided.GIVE), str(Decided.VOID)
-_AT_ONCE, _ROWS = 2**20, 2**14
+_AT_ONCE, _ROWS = 2**20, 2**14  # bytes and rows that wait before they become arrays
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,12 @@ class Fold:
         if not parts:
             return
         subjects, alikes, slots, at = (np.concatenate(column) for column in zip(*parts, strict=True))
-        self._people.merge(subjects, slots, at)
         numbers = alikes[:, 0].view(np.int64)
         linked = numbers != 0
-        links = np.full(int(linked.sum()), len(self._people.newest) - 1)
-        self._people.merge(subjects[linked], links, numbers[linked])
+        links = np.full(len(numbers), len(self._people.newest) - 1), np.where(linked, numbers, NONE)
+        self._people.merge(subjects, (slots, at), links)
         against = linked & (slots % 2 == 1) & (slots < 2 * len(self._depths))
-        self._alike.merge(_keys(numbers[against]), slots[against] // 2, at[against])
+        self._alike.merge(_keys(numbers[against]), (slots[against] // 2, at[against]))
 
 
 def _keys(numbers: Integers) -> Words:

@@ -16,75 +16,84 @@ of a cell in τ₁, the error of the fitted sum is, up to the third order,
     B = −Σ { h′(λ̂)(f − μ̂)/π + h″(λ̂)((f − μ̂)² − f)/(2π²) }    over all cells,
 
 because f − μ̂ and (f − μ̂)² − f have the means π(λ − λ̂) and π²(λ − λ̂)².  Under the model its variance is
-Σ h′²μ̂/π² + h″²μ̂²/(2π⁴), and the model with the least |B| in standard deviations is used.
+Σ h′²μ̂/π² + h″²μ̂²/(2π⁴).  The simplest model whose |B| is at most 1.96 standard deviations is used, else the one with
+the least: the richest model, which nearly repeats the sample, has a small B whatever is true.  Where the table has too
+many cells to sum over, sums over all cells of independent columns are estimated from cells drawn with the fitted
+probabilities, and pairs are not fitted.
+
+No model has an interval that covers the truth if the model is wrong, and the sample cannot show that.  The
+intervals are those of `frequency_bounds`, which hold whatever the population is like.  A model whose estimate lies
+outside is refuted: the nearest end of the interval replaces it.
 
 Source: Skinner & Shlomo 2008, for τ₁, τ₂ and the criterion of least error, derived above.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
-from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.rounding import Number, exact
 from incrowd.criteria.individual_risk import individual_risk
-from incrowd.criteria.uniqueness.criterion import Estimator, estimate_uniques
+from incrowd.criteria.uniqueness.criterion import estimate_uniques
 from incrowd.errors import InvalidParameter
-from incrowd.measures.score import Score, around
+from incrowd.measures.risk.frequency_bounds import frequency_bounds
+from incrowd.measures.score import NORMAL_95, Score
 
 Table = NDArray[np.float64]
 Columns = Sequence[NDArray[np.integer]]
 """Tuples, column by column."""
 
-_CELLS = 2**22
-_PAIR_CELLS = 2**20
-_ROUNDS = 200
-_CLOSE = 1e-8
+_PAIR_CELLS = 2**20  # up to so many the model has all pairs of columns
+_ROUNDS = 200  # of iterative proportional fitting, which converges geometrically
+_CLOSE = 1e-8  # of all rows: margins are met
+_DRAWN, _SEED = 200_000, 1  # cells are drawn where they are too many; a fixed seed, so that two runs agree
 INDEPENDENT, PAIRS = "independent columns", "all pairs of columns"
 _TAU1 = "expected number of unique rows of the sample that are unique in the population, by a log-linear model"
 _TAU2 = "expected number of right guesses, one for each unique row of the sample, by a log-linear model"
+_HOLDS = "at least 95 %, for any population of which this is a random sample"
+_UNEXPLAINED = "all possible values: the class sizes are not those of a random sample of this rate"
 
 
 @dataclass(frozen=True)
 class LogLinearFit:
-    """A log-linear model of a table: its fitted means, and its error in standard deviations."""
+    """A log-linear model of a table: the fitted means of its unique rows, and its error in standard deviations."""
 
     model: str
-    means: Table
+    unique: Table
     error: float
 
 
 @dataclass(frozen=True)
 class LogLinearRisk:
-    """τ₁ and τ₂ with the model they come from, and the error of every model that was tried."""
+    """τ₁ and τ₂ with the model they come from, and the error of every model that was tried.
+
+    `refuted`: the model's estimates contradict the class sizes of the sample.
+    """
 
     tau1: Score
     tau2: Score
     model: str
     errors: dict[str, float]
+    refuted: bool = False
 
 
-def poisson_risk(means: Sequence[float] | Table, sampled: Number) -> tuple[Score, Score]:
+def poisson_risk(means: Sequence[float] | Table, sampled: Number) -> tuple[float, float]:
     """Return τ₁ and τ₂ for unique rows of the sample, from the fitted sample means of their cells.
 
-    >>> tau1, tau2 = poisson_risk([0.01, 0.05, 0.2, 0.8], "0.05")
-    >>> round(tau1.value, 9), round(tau2.value, 9)
-    (1.23607118, 1.879337472)
+    >>> [round(tau, 9) for tau in poisson_risk([0.01, 0.05, 0.2, 0.8], "0.05")]
+    [1.23607118, 1.879337472]
     """
     pi = _share(sampled)
     rest = (1.0 - pi) * np.asarray(means, np.float64) / pi
-    alone = np.exp(-rest)
     right = np.where(rest > 1e-12, -np.expm1(-rest) / np.maximum(rest, 1e-300), 1.0)
-    scores = [
-        around(name, float(chances.sum()), float(np.sqrt((chances * (1.0 - chances)).sum())), means_)
-        for name, chances, means_ in (("tau1", alone, _TAU1), ("tau2", right, _TAU2))
-    ]
-    return scores[0], scores[1]
+    return float(np.exp(-rest).sum()), float(right.sum())
 
 
 def log_linear_risk(columns: Columns, counts: NDArray[np.int64], sampled: Number) -> LogLinearRisk:
@@ -96,13 +105,26 @@ def log_linear_risk(columns: Columns, counts: NDArray[np.int64], sampled: Number
     ('independent columns', 0.0001)
     """
     pi = _share(sampled)
-    table = _table(columns, counts)
-    fits = [_fit(INDEPENDENT, table, pi)]
-    if table.ndim > 2 and table.size <= _PAIR_CELLS:
-        fits.append(_fit(PAIRS, table, pi))
-    best = min(fits, key=lambda fit: abs(fit.error))
-    tau1, tau2 = poisson_risk(best.means[table == 1], sampled)
-    return LogLinearRisk(tau1, tau2, best.model, {fit.model: fit.error for fit in fits})
+    coded = [np.unique(column, return_inverse=True)[1] for column in columns]
+    shape = tuple(int(codes.max(initial=0)) + 1 for codes in coded)
+    fits = [_independent(coded, counts, pi)]
+    if len(shape) > 2 and math.prod(shape) <= _PAIR_CELLS:
+        table = np.zeros(shape)
+        np.add.at(table, tuple(coded), counts)
+        fits.append(_pairs(table, pi))
+    enough = [fit for fit in fits if abs(fit.error) <= NORMAL_95]
+    best = enough[0] if enough else min(fits, key=lambda fit: abs(fit.error))
+    bounds = frequency_bounds(counts, pi)
+    values = poisson_risk(best.unique, sampled)
+    interval = _HOLDS if bounds.possible else _UNEXPLAINED
+    taus = [
+        Score(name, float(np.clip(value, *ends)), means, *ends, interval)
+        for name, value, ends, means in zip(
+            ("tau1", "tau2"), values, (bounds.tau1, bounds.tau2), (_TAU1, _TAU2), strict=True
+        )
+    ]
+    refuted = any(tau.value != value for tau, value in zip(taus, values, strict=True))
+    return LogLinearRisk(taus[0], taus[1], best.model, {fit.model: fit.error for fit in fits}, refuted)
 
 
 def _share(sampled: Number) -> float:
@@ -112,25 +134,26 @@ def _share(sampled: Number) -> float:
     return float(pi)
 
 
-def _table(columns: Columns, counts: NDArray[np.int64]) -> Table:
-    coded = [np.unique(column, return_inverse=True) for column in columns]
-    shape = tuple(len(values) for values, _ in coded)
-    cells = int(np.prod(np.array(shape, np.float64)))
-    if cells > _CELLS:
-        raise InvalidParameter(
-            f"a log-linear model of {len(columns)} columns has {cells:,} cells, more than {_CELLS:,}: use fewer "
-            f"columns or "
-            "coarser values."
-        )
-    table = np.zeros(shape)
-    np.add.at(table, tuple(places for _, places in coded), counts)
-    return table
+def _independent(coded: Sequence[NDArray[np.intp]], counts: NDArray[np.int64], pi: float) -> LogLinearFit:
+    """Fit independent columns; of a table with many cells, only those that occur are visited."""
+    rows = float(counts.sum())
+    shares = [np.bincount(codes, counts) / rows for codes in coded]
+    means = rows * np.prod([share[codes] for share, codes in zip(shares, coded, strict=True)], axis=0)
+    if math.prod(len(share) for share in shares) <= _PAIR_CELLS:
+        cells = rows * reduce(np.multiply.outer, shares).ravel()
+        weights = np.ones(len(cells))
+    else:
+        chance = np.random.default_rng(_SEED)
+        cells = rows * np.prod([share[chance.choice(len(share), _DRAWN, p=share)] for share in shares], axis=0)
+        weights = rows / cells / _DRAWN
+    return LogLinearFit(INDEPENDENT, means[counts == 1], _error(counts, means, (cells, weights), pi))
 
 
-def _fit(model: str, table: Table, pi: float) -> LogLinearFit:
-    size = 1 if model == INDEPENDENT else 2
-    means = proportional_fit(table, tuple(combinations(range(table.ndim), size)))
-    return LogLinearFit(model, means, _error(table, means, pi))
+def _pairs(table: Table, pi: float) -> LogLinearFit:
+    means = proportional_fit(table, tuple(combinations(range(table.ndim), 2)))
+    there = table > 0
+    every = (means.ravel(), np.ones(means.size))
+    return LogLinearFit(PAIRS, means[table == 1], _error(table[there], means[there], every, pi))
 
 
 def proportional_fit(table: Table, margins: Sequence[tuple[int, ...]]) -> Table:
@@ -155,24 +178,32 @@ def proportional_fit(table: Table, margins: Sequence[tuple[int, ...]]) -> Table:
     return fitted
 
 
-def _error(table: Table, means: Table, pi: float) -> float:
-    """Return the estimated error of τ₁ in standard deviations."""
+def _error(counts: Table | NDArray[np.int64], means: Table, every: tuple[Table, Table], pi: float) -> float:
+    """Return the estimated error of τ₁ in standard deviations: from cells that occur, and all cells with weights."""
+    slope, bend = _derivatives(means, pi)
+    bias = -float((slope * counts + bend * (counts**2 - counts - 2.0 * counts * means) / 2.0).sum())
+    cells, weights = every
+    slope, bend = _derivatives(cells, pi)
+    bias -= float((weights * (bend * cells**2 / 2.0 - slope * cells)).sum())
+    variance = float((weights * (slope**2 * cells + bend**2 * cells**2 / 2.0)).sum())
+    return bias / math.sqrt(variance) if variance > 0 else 0.0
+
+
+def _derivatives(means: Table, pi: float) -> tuple[Table, Table]:
+    """Return h′/π and h″/π² at fitted means."""
     lam = means / pi
     fading = np.exp(-lam)
-    slope, bend = (1.0 - lam) * fading, (lam - 2.0) * fading / pi  # h′/π and h″/π²
-    apart = table - means
-    bias = -float((slope * apart + bend * (apart**2 - table) / 2.0).sum())
-    variance = float((slope**2 * means + bend**2 * means**2 / 2.0).sum())
-    return bias / np.sqrt(variance) if variance > 0 else 0.0
+    return (1.0 - lam) * fading, (lam - 2.0) * fading / pi
 
 
 _UNIQUES = "estimated share of rows that are unique among {:,} people, by the model that Dankar's rule selects ({})"
 
 
 def population_uniqueness(sizes: NDArray[np.int64], people: int) -> Score:
-    """Return the share of rows that are unique in a population, by Dankar's rule; the interval spans all models.
+    """Return the share of rows that are unique in a population, by Dankar's rule.
 
-    No model has a confidence interval that could be trusted; the range of their answers replaces it.
+    No model has a confidence interval that could be trusted: the interval is that of `frequency_bounds`, and includes
+    the estimate.
 
     >>> found = population_uniqueness(np.repeat([1, 2, 3, 4], [50, 30, 15, 5]), 4000)
     >>> found.low <= found.value <= found.high
@@ -180,15 +211,20 @@ def population_uniqueness(sizes: NDArray[np.int64], people: int) -> Score:
     """
     if not len(sizes):
         raise InvalidParameter("a population cannot be estimated from a table without rows.")
-    estimates = {name: estimate_uniques(sizes, people, name) for name in get_args(Estimator)}
-    value, model = estimates["dankar"]
-    values = [share for share, _ in estimates.values()]
+    value, model = estimate_uniques(sizes, people, "dankar")
+    rows = float(sizes.sum())
+    bounds = frequency_bounds(sizes, rows / people)
+    low, high = (end / rows for end in bounds.tau1)
+    interval = _HOLDS if bounds.possible else _UNEXPLAINED
     means = _UNIQUES.format(people, model)
-    return Score("population uniqueness", value, means, min(values), max(values), "lowest and highest of the models")
+    return Score("population uniqueness", value, means, min(low, value), max(high, value), interval)
 
 
 Numbers = NDArray[np.float64]
-_LINKS = "expected number of rows that are linked correctly, if everybody is linked at random within the class"
+_LINKS = (
+    "expected number of rows that are linked correctly, if everybody is linked at random within the class, by the "
+    "model of Benedetti & Franconi; without an interval, because the model has none that covers the truth"
+)
 
 
 def expected_links(rows: NDArray[np.int64], weights: Numbers) -> Score:
@@ -197,6 +233,4 @@ def expected_links(rows: NDArray[np.int64], weights: Numbers) -> Score:
     >>> round(expected_links(np.array([1, 2]), np.array([10.0, 20.0])).value, 6)
     0.421211
     """
-    risk = individual_risk(rows, weights)
-    error = float(np.sqrt((rows * risk * (1.0 - risk)).sum()))
-    return around("expected links", float((rows * risk).sum()), error, _LINKS)
+    return Score("expected links", float((rows * individual_risk(rows, weights)).sum()), _LINKS)

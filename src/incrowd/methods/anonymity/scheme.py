@@ -23,7 +23,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.core.words import counted
+from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.selection import MonotoneNoisyMax, NoisyMax
 from incrowd.methods.anonymity.safe import Safe
@@ -63,13 +63,16 @@ class ChooseLevels(RecodingChoice):
 
     candidates: int
     sensitivity: int
+    importance: Mapping[str, Fraction] | None = None
 
     @property
     def sentence(self) -> str:
         """What happens, for people."""
+        more = sorted(name for name, weight in (self.importance or {}).items() if weight > 1)
+        weighed = f" Details of {listed(more)} count for more than others." if more else ""
         return (
             f"One of {counted(self.candidates, 'combination')} of levels is taken. A private selection with an ε of "
-            f"{self.epsilon} chooses it; it reads all rows."
+            f"{self.epsilon} chooses it; it reads all rows.{weighed}"
         )
 
 
@@ -80,7 +83,8 @@ class OrderChosen(Order):
     kind: ClassVar[str] = "order by chosen levels"
 
 
-_MOST = 20_000
+_MOST = 20_000  # candidates of a private choice: each is counted, and more make the choice noisier
+_HEAVIEST = 1000
 _DETAIL = 2**12  # how finely the details of a row are counted; written again, so that the check trusts no algorithm
 
 
@@ -101,7 +105,8 @@ class Scheme(Method):
     ε₁-private.  For a set S of pairs (g, output), P[(g, o) ∈ S] = Σ_g P[g]·P[o ∈ S_g] ≤ δ + Σ_g P[g]·min(1, e^ε₂·P′[o ∈
     S_g]) ≤ δ + e^(ε₁+ε₂)·P′[S]; δ is paid once, outside.  The choice reads all rows, not the sample that is released:
     a choice made on that sample would be tied to the counts it exposes.  Its score, the worth of a recoding, is moved
-    by one row by at most DETAIL·most and by all rows in the same direction (`score`).  ∎
+    by one row by at most DETAIL·most and by all rows in the same direction (`score`).  `importance` shares out DETAIL
+    among the columns by public weights that sum to one, and changes no bound.  ∎
 
     >>> scheme = Scheme(Fraction(1, 10), epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
     >>> scheme.parameters(Unit()).k
@@ -118,12 +123,15 @@ class Scheme(Method):
     lowest: Mapping[str, int] = field(default_factory=dict)
     highest: Mapping[str, int] = field(default_factory=dict)
     weights: bool = False
+    importance: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.choosing <= 0:
             raise InvalidParameter("choosing: the levels costs an epsilon above 0, such as 0.1.")
         if self.rate == 1:
             raise InvalidParameter("method scheme needs a secret sample: give a rate below 1.")
+        if any(not 0 < weight <= _HEAVIEST for weight in self.importance.values()):
+            raise InvalidParameter(f"the importance of a column is above 0 and at most {_HEAVIEST}: 1 by default.")
         self._safe({})
 
     def parameters(self, unit: Unit) -> Parameters:
@@ -133,7 +141,7 @@ class Scheme(Method):
     def choices(self, schema: Schema) -> dict[str, range]:
         """Return for each released column the levels that may be chosen, known from the schema alone."""
         released = {column.name: column for column in schema.released}
-        for name in (*self.lowest, *self.highest):
+        for name in (*self.lowest, *self.highest, *self.importance):
             if name not in released:
                 raise InvalidParameter(f"there are no levels to choose for {name!r}: it is not a released column.")
         choices = {}
@@ -173,7 +181,12 @@ class Scheme(Method):
         parameters = self.parameters(unit)
         cells = self._safe({name: levels[0] for name, levels in choices.items()}).cells(schema)
         return (
-            ChooseLevels(self.choosing, math.prod(map(len, choices.values())), self._selection(unit).sensitivity),
+            ChooseLevels(
+                self.choosing,
+                math.prod(map(len, choices.values())),
+                self._selection(unit).sensitivity,
+                dict(self.importance) or None,
+            ),
             *keep_rows(unit),
             SecretSample(parameters.rate),
             Recode(tuple(recoded(recoding, choices[recoding.column.name][-1]) for recoding in cells.recodings)),
@@ -185,7 +198,7 @@ class Scheme(Method):
         """Count all rows at the finest levels, choose, and release a fresh sample at the chosen ones."""
         choices, unit = self.choices(table.schema), table.schema.unit
         counts = table.engine.count(table.rows, self._finest(table.schema), *row_limits(table, coins))
-        worths = scores(counts, choices, self._expected_rows(unit))
+        worths = scores(counts, choices, self._expected_rows(unit), self.importance)
         place = self._selection(unit).release(worths, coins)
         levels = dict(zip(choices, list(product(*choices.values()))[place], strict=True))
         released = self._solved(levels, unit).release(table, coins)

@@ -21,7 +21,7 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.counts import Law
 from incrowd.core.steps.rows import KeepRows, keep_rows
 from incrowd.core.steps.step import Step, StepGuarantee, inside, steps_of
-from incrowd.core.terms import Assumption, Theorem
+from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.method import PrivateClassifier
@@ -46,6 +46,10 @@ BEST = Theorem(
     "best-of-random-runs",
     "Papernot & Steinke 2022, Theorem 2 and Corollary 3: the best of a random number of runs, of the logarithmic law",
 )
+_SCORED = Condition(
+    "best-run-by-noisy-score",
+    "every run has randomness and a noisy score of its own, and of all runs only the one with the best score is used",
+)
 SECRET = Assumption("runs-stay-secret", "how many runs there were, and how long they took, stays with the data holder")
 
 
@@ -60,6 +64,7 @@ class TryModels(Step):
 
     kind: ClassVar[str] = "try models"
     title: ClassVar[str] = "Try models"
+    proves: ClassVar[tuple[Condition, ...]] = (_SCORED,)
 
     gamma: Fraction
     noise: Law
@@ -138,8 +143,8 @@ class TryModels(Step):
 
 
 Outcome = TypeVar("Outcome")
-_PIECE = 2**20
-_FINE = _LARGEST = 2.0**20
+_PIECE = 2**20  # rows at a time
+_FINE = _LARGEST = 2.0**20  # scores are whole multiples of 2⁻²⁰ within ±2²⁰: the products of both stay within 2⁵³
 
 
 def number_of_runs(gamma: Fraction, coins: Coins) -> int:
@@ -210,8 +215,8 @@ def _whole(numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Intege
     return np.rint(_FINE * np.clip(numbers, -_LARGEST, _LARGEST)).astype(np.int64)
 
 
-_FOR_SCORE = Fraction(1, 10)
-_MOST, _MOST_RUNS, _MOST_FOLDS = 64, 1000, 20
+_FOR_SCORE = Fraction(1, 10)  # of a run's ρ: a score is one number and needs little; costs add up, any share is private
+_MOST, _MOST_RUNS, _MOST_FOLDS = 64, 1000, 20  # each run and each fold is a whole training: bounds the time
 
 
 @dataclass(frozen=True)

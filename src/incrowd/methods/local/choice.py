@@ -9,13 +9,14 @@ from fractions import Fraction
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.hashed import SIZES, HadamardResponse, LocalHashing
 from incrowd.methods.local.mechanisms.numbers import Duchi, Mixture, Numeric, Window, best_mixture, best_window
+from incrowd.methods.local.mechanisms.options import OptionBits
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Family, LevelTree, Randomness, Response
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.methods.local.mechanisms.sets import LONGEST, OptimalUnary, SubsetSelection, SymmetricUnary
 
 NEAR = Fraction(51, 50)
 """Among randomizers whose error is within 2 % of the least, the one with the smallest reports is taken."""
-_SEED_BITS = 53
+_SEED_BITS = 53  # a seed is drawn in the browser too, where whole numbers end at 2⁵³
 
 
 def optimum(size: int, epsilon: float) -> float:
@@ -122,6 +123,16 @@ def numeric(family: Family | None, size: int, weights: Weights) -> Numeric:
     raise InvalidParameter(f"{family} does not fit a number. Leave mechanism out, or write duchi, window or mixture.")
 
 
+def options(size: int, most: int, epsilon: Fraction) -> OptionBits:
+    """Return the randomizer of several answers, of which `most` may be chosen: ε is divided among options that differ.
+
+    >>> options(6, 2, Fraction(2)).width
+    4
+    """
+    width = min(size, 2 * most)
+    return OptionBits(size, Weights.below(epsilon / width), width)
+
+
 def tree(size: int, steps: tuple[int, ...], weights: Weights, half: Weights) -> LevelTree:
     """Return the tree whose levels have the best randomizer each.
 
@@ -139,7 +150,7 @@ def randomizer_of(randomness: Randomness) -> Categorical | Numeric:
     """
     weights, width, share = Weights(randomness.own, randomness.other), randomness.width, randomness.share
     simple = {cls.family: cls for cls in (Response, SymmetricUnary, OptimalUnary, HadamardResponse, Duchi)}
-    wide = {cls.family: cls for cls in (LocalHashing, SubsetSelection, Window)}
+    wide = {cls.family: cls for cls in (LocalHashing, SubsetSelection, OptionBits, Window)}
     if randomness.family in simple and width is None and share is None:
         return simple[randomness.family](randomness.size, weights)
     if randomness.family in wide and width is not None and share is None:

@@ -12,20 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.mechanisms.hashed import LocalHashing
 from incrowd.methods.local.mechanisms.randomizer import Categorical
 from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.methods.local.survey.questions import (
     ChoiceQuestion,
     NumberQuestion,
     OrderedQuestion,
+    SeveralQuestion,
     SurveyQuestion,
     WordQuestion,
 )
+from incrowd.methods.local.survey.steps import WhichAnswers
+from incrowd.methods.local.tallies import QuestionTally, Tallies, tallies_of
 
 EXACT = 5_000
 """Up to so many people both binomial numbers are written out; beyond, the sum is bounded by one of them."""
-ALPHA = Fraction(1, 20)
+ALPHA = Fraction(1, 20)  # intervals of 95 %, as everywhere
 
 Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]
@@ -109,25 +111,25 @@ class Support:
 
 
 def mean_interval(
-    reports: Shares, variance: float, reach: float, alpha: Fraction = ALPHA
-) -> tuple[float, float, float]:
-    """Return the mean of independent unbiased estimates within ±reach, and an interval for the mean behind them.
+    mean: float, number: int, variance: float, reach: float, alpha: Fraction = ALPHA
+) -> tuple[float, float]:
+    """Return an interval for the mean behind independent unbiased estimates within ±reach, by their own mean.
 
     `variance` bounds that of each estimate around its mean: for a population, with the differences between people.
     The width does not depend on the reports: it is the smaller of Bernstein's, by that variance, and Hoeffding's.
 
-    >>> low, mean, high = mean_interval(np.zeros(1000), 1.0, 2.0)
-    >>> mean, round(high, 3)
-    (0.0, 0.09)
+    >>> low, high = mean_interval(0.0, 1000, 1.0, 2.0)
+    >>> round(high, 3)
+    0.09
     """
-    if not len(reports):
+    if not number:
         raise InvalidParameter("there is no report yet, so there is no interval. Wait for one, or check the survey.")
-    number, log = len(reports), math.log(2 / float(alpha))
+    log = math.log(2 / float(alpha))
     wide = (reach + 1) / 3
     bernstein = (wide * log + math.sqrt((wide * log) ** 2 + 2 * number * variance * log)) / number
     hoeffding = 2 * reach * math.sqrt(log / (2 * number))
-    mean, width = float(np.mean(reports)), min(bernstein, hoeffding)
-    return max(-1.0, mean - width), mean, min(1.0, mean + width)
+    width = min(bernstein, hoeffding)
+    return max(-1.0, mean - width), min(1.0, mean + width)
 
 
 def _first(holds: Callable[[int], bool], most: int) -> int:
@@ -202,87 +204,98 @@ class QuestionEstimates:
 
 
 def estimates_of(survey: LocalSurvey, reports: list[Any], alpha: Fraction = ALPHA) -> tuple[QuestionEstimates, ...]:
-    """Return what reports say about every question that some of them answer.
+    """Return what reports say about every question that some of them answer."""
+    if not reports:
+        raise InvalidParameter("there is no report yet, so there is nothing to estimate. Wait for one.")
+    return estimates_from(survey, tallies_of(survey, reports), alpha)
+
+
+def estimates_from(survey: LocalSurvey, tallies: Tallies, alpha: Fraction = ALPHA) -> tuple[QuestionEstimates, ...]:
+    """Return what tallies say about every question that has reports.
 
     Each interval by itself covers with 1 − α; `alpha` divided by their number makes all of them hold at once.
     """
-    if not reports:
-        raise InvalidParameter("there is no report yet, so there is nothing to estimate. Wait for one.")
-    alone = len(survey.questions) == 1
-    estimates = []
-    for name, (rows, part) in survey.read(reports).items():
-        if len(rows):
-            estimates.append(_estimates(survey.question(name), part, len(rows), alone, alpha))
-    return tuple(estimates)
+    questions = [question for question in survey.questions if tallies[question.name].people]
+    return tuple(_estimates(question, tallies[question.name], everyone(survey), alpha) for question in questions)
 
 
-def _estimates(question: SurveyQuestion, part: Any, people: int, alone: bool, alpha: Fraction) -> QuestionEstimates:
+def everyone(survey: LocalSurvey) -> bool:
+    """Whether everyone who reports answers every question, so that nobody stands for others."""
+    return len(survey.questions) == 1 or survey.answers is WhichAnswers.ALL
+
+
+def _estimates(question: SurveyQuestion, tally: QuestionTally, alone: bool, alpha: Fraction) -> QuestionEstimates:
+    about = THESE if alone else POPULATION
     match question:
-        case ChoiceQuestion():
-            about, estimates = (THESE if alone else POPULATION), _shares(question, part, alone, alpha)
+        case ChoiceQuestion() | SeveralQuestion():
+            estimates = _shares(question, tally, alone, alpha)
         case NumberQuestion():
-            about, estimates = (THESE if alone else POPULATION), (_mean(question, part, alone, alpha),)
+            estimates = (_mean(question, tally, alone, alpha),)
         case OrderedQuestion():
-            about, estimates = POPULATION, _ranges(question, part, alpha)
+            about, estimates = POPULATION, _ranges(question, tally, alpha)
         case WordQuestion():
-            about, estimates = POPULATION, common_words(question, part, alpha)
+            about, estimates = POPULATION, common_words(question, tally, alpha)
         case _:
             raise InvalidParameter("a question of this kind has no estimates.")
-    return QuestionEstimates(question.name, people, about, estimates, 1 - alpha)
+    return QuestionEstimates(question.name, tally.people, about, estimates, 1 - alpha)
 
 
-def _shares(question: ChoiceQuestion, reports: Any, alone: bool, alpha: Fraction) -> tuple[LocalEstimate, ...]:
+def _shares(
+    question: ChoiceQuestion | SeveralQuestion, tally: QuestionTally, alone: bool, alpha: Fraction
+) -> tuple[LocalEstimate, ...]:
+    """Return the share of each category, or of each option; shares of options need not add up to one."""
     randomizer: Categorical = question.randomizer
-    support = Support(len(reports), randomizer.p, randomizer.q)
-    counts = randomizer.support(reports)
+    support = Support(tally.people, randomizer.p, randomizer.q)
+    counts = tally.levels[0].supporting(randomizer, np.arange(randomizer.size))
     low, high = support.intervals(counts, alpha) if alone else support.rates(counts, alpha)
     shares = support.estimates(counts)
-    near = projected(shares)
-    columns = (question.labels, shares, low, high, near)
-    return tuple(LocalEstimate(label, *map(float, rest)) for label, *rest in zip(*columns, strict=True))
+    near = projected(shares).tolist() if isinstance(question, ChoiceQuestion) else [None] * len(shares)
+    columns = (question.labels, shares.tolist(), low.tolist(), high.tolist(), near)
+    return tuple(LocalEstimate(*row) for row in zip(*columns, strict=True))
 
 
-def _mean(question: NumberQuestion, reports: NDArray[np.int64], alone: bool, alpha: Fraction) -> LocalEstimate:
+def _mean(question: NumberQuestion, tally: QuestionTally, alone: bool, alpha: Fraction) -> LocalEstimate:
     """Return the mean, on the scale of the question, with an interval about these people, or about their population.
 
     Where a person answers one of several questions, those who answer this one are a random sample: the variance of an
     estimate then holds the differences between people, too (`Numeric.sampled_variance`).
     """
-    randomizer = question.randomizer
+    randomizer, mean = question.randomizer, tally.total / tally.people
     variance = float(randomizer.fixed_variance if alone else randomizer.sampled_variance)
-    largest = float(randomizer.largest_estimate)
-    ends = mean_interval(randomizer.estimates(reports), variance, largest, alpha)
+    ends = mean_interval(mean, tally.people, variance, float(randomizer.largest_estimate), alpha)
     middle, half = float(question.high + question.low) / 2, float(question.high - question.low) / 2
-    low, mean, high = (middle + half * end for end in ends)
-    return LocalEstimate("mean", mean, low, high)
+    return LocalEstimate("mean", *(middle + half * end for end in (mean, *ends)))
 
 
 def range_estimate(
-    question: OrderedQuestion, reports: Any, first: int, last: int, alpha: Fraction = ALPHA
+    question: OrderedQuestion, tally: QuestionTally, first: int, last: int, alpha: Fraction = ALPHA
 ) -> LocalEstimate:
     """Return the share of answers from `first` to `last`: the sum over the fewest nodes, whose intervals share α."""
     nodes = question.randomizer.nodes(first - question.first, last - question.first)
     estimate, low, high = 0.0, 0.0, 0.0
     for place, node in nodes:
-        level, part = question.randomizer.levels[place], reports[1][place]
-        support = Support(len(part), level.p, level.q)
-        count = level.support(part)[node : node + 1]
+        level, part = question.randomizer.levels[place], tally.levels[place]
+        support = Support(part.people, level.p, level.q)
+        count = part.supporting(level, np.array([node]))
         ends = support.rates(count, alpha / len(nodes))
         estimate += float(support.estimates(count)[0])
         low, high = low + float(ends[0][0]), high + float(ends[1][0])
-    return LocalEstimate(f"{first} to {last}", estimate, min(low, 1.0), min(high, 1.0))
+    label = f"{question.label(first)} to {question.label(last)}"
+    return LocalEstimate(label, estimate, min(low, 1.0), min(high, 1.0))
 
 
-def _ranges(question: OrderedQuestion, reports: Any, alpha: Fraction) -> tuple[LocalEstimate, ...]:
-    """Return the ranges of the coarsest level."""
+def _ranges(question: OrderedQuestion, tally: QuestionTally, alpha: Fraction) -> tuple[LocalEstimate, ...]:
+    """Return the ranges of the coarsest level, or none while no report is about it."""
+    if not tally.levels[0].people:
+        return ()
     step, size = question.randomizer.steps[0], question.randomizer.size
     starts = range(0, size, step)
     ends = [(question.first + at, question.first + min(at + step, size) - 1) for at in starts]
-    return tuple(range_estimate(question, reports, *end, alpha) for end in ends)
+    return tuple(range_estimate(question, tally, *end, alpha) for end in ends)
 
 
 def common_words(
-    question: WordQuestion, reports: Any, alpha: Fraction = ALPHA, beam: int = KEPT
+    question: WordQuestion, tally: QuestionTally, alpha: Fraction = ALPHA, beam: int = KEPT
 ) -> tuple[LocalEstimate, ...]:
     """Return words found from prefix to prefix, the most common first: at each length the best are kept.
 
@@ -290,23 +303,19 @@ def common_words(
     words that are compared there, and a word is told only if zero is not in its interval.
     """
     tree = question.randomizer
+    if not all(level.people for level in tally.levels):
+        return ()
     candidates, step = np.zeros(1, np.int64), tree.size
     shares, low, high = (np.zeros(1) for _ in range(3))
     for place, level in enumerate(tree.levels):
         branches = -(-step // tree.steps[place])
         candidates = (candidates[:, None] * branches + np.arange(branches)[None, :]).reshape(-1)
-        step, part = tree.steps[place], reports[1][place]
-        support = Support(len(part), level.p, level.q)
-        counts = _supported(level, part, candidates)
+        step, part = tree.steps[place], tally.levels[place]
+        support = Support(part.people, level.p, level.q)
+        counts = part.supporting(level, candidates)
         shares, (low, high) = support.estimates(counts), support.rates(counts, alpha / len(candidates))
         best = np.argsort(-shares, kind="stable")[:beam]
         candidates, shares, low, high = candidates[best], shares[best], low[best], high[best]
     words = [question.word(int(candidate), question.length) for candidate in candidates]
     columns = zip(words, shares, low, high, strict=True)
     return tuple(LocalEstimate(word, *map(float, rest)) for word, *rest in columns if rest[1] > 0.0)
-
-
-def _supported(level: Categorical, reports: Any, candidates: NDArray[np.int64]) -> NDArray[np.int64]:
-    if isinstance(level, LocalHashing):
-        return level.support_of(reports, candidates)
-    return level.support(reports)[candidates]

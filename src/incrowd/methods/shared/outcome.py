@@ -140,6 +140,14 @@ class Outcome(ABC):
         """Hand the rows to any library that speaks Arrow."""
         return self.reader().__arrow_c_stream__(requested_schema)
 
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        """Keep the short text: a dataclass would print every row and every class."""
+        super().__init_subclass__(**keywords)
+        cls.__repr__ = Outcome.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"<{self.form}: {len(self):,} rows of {', '.join(self.schema.names)}>"
+
     def _repr_html_(self) -> str:
         head = self.to_arrow().slice(0, FIRST_ROWS)
         return str(grid(head.column_names, [list(row.values()) for row in head.to_pylist()], len(self)))

@@ -86,7 +86,7 @@ def form(survey: LocalSurvey) -> str:
 <div id="page" hidden>
 <p id="introduction"></p><dl id="about">{purpose}</dl>
 <section class="panel"><h2 data-say="how-title"></h2>
-<p><span data-say="how"></span> <span id="several" data-say="one-question"></span></p>
+<p><span data-say="how"></span> <span id="several"></span></p>
 <p><span id="promise"></span> <span data-say="taking-part"></span> <span data-say="stored-here"></span></p>
 <p id="shuffled"></p></section>
 <form id="form" autocomplete="off" novalidate><fieldset id="entries">
@@ -98,18 +98,20 @@ def form(survey: LocalSurvey) -> str:
 <section id="result" class="panel" hidden>
 <h2 id="result-title" tabindex="-1" data-say="result-title"></h2><div id="meaning"></div>
 <p><button id="send" class="main" type="button" data-say="send"></button>
-<button id="again" type="button" data-say="again"></button></p>
+<button id="again" type="button" data-say="again" aria-describedby="again-note"></button></p>
+<p class="quiet" id="again-note" data-say="again-note"></p>
 <details><summary data-say="randomness"></summary><p data-say="randomness-note"></p><ol id="coins"></ol></details>
 <details><summary data-say="exact"></summary><pre id="sent"></pre></details>
 </section></div>
-<p id="message" role="status"></p>
+<p id="message" role="status" tabindex="-1"></p>
 <details><summary data-say="scripts">SHA-256</summary><ul>{hashes}</ul>
 <p><a href="certificate.json">certificate.json</a></p></details>
 <p><a href="estimates" data-say="results">Results so far</a></p>"""
     return _page(survey.title, body, '<script type="module" src="page.js"></script>', _LANGUAGES)
 
 
-_LANGUAGES = """<p class="bar"><span class="quiet" id="unreviewed" data-say="unreviewed" hidden></span>
+_LANGUAGES = """<p class="bar" id="languages" hidden>
+<span class="quiet" id="unreviewed" data-say="unreviewed" hidden></span>
 <label for="language" data-say="language">Language</label> <select id="language" autocomplete="off"></select></p>"""
 
 

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
-from incrowd.governance.consent.phrases import LANGUAGES, accepted_language, known_language, phrase
+from incrowd.governance.consent.phrases import LANGUAGES, accepted_language, decimal, known_language, phrase
 from incrowd.governance.consent.record import STYLE
 from incrowd.web.caller import check_page, origin
 from incrowd.web.services import Here, Services
@@ -32,7 +32,7 @@ _DAY = 10
 def start(request: Request) -> HTMLResponse:
     """Ask for a token; nothing is looked up."""
     language = _language(request)
-    return _page(language, _form(language, "/consent", "ask"))
+    return _page(language, _paragraphs([phrase(language, "intro")]) + _form(language, "/consent", "ask"))
 
 
 def _language(request: Request, form: Mapping[str, list[str]] | None = None) -> str:
@@ -89,11 +89,12 @@ def _replied(services: Services, visit: Visit, work: Callable[[DataSubjectServic
 def _report(language: str, view: SubjectView) -> str:
     """Return what a person reads: whether they consent, until when, which releases there were, and what they tell."""
     report = view.report
-    lines = [phrase(language, "yes" if report.consents else "no", purpose=report.purpose)]
+    lines = [phrase(language, "withdrawn")] if view.withdrawn else []
+    lines += [phrase(language, "yes" if report.consents else "no", purpose=report.purpose)]
     lines += [phrase(language, "until_day", day=report.until[:_DAY])] if report.until else []
     releases = "".join(_release(language, release) for release in report.releases)
     listed = releases or f"<p>{escape(phrase(language, 'so_far'))}</p>"
-    closing = (report.sentence(language), phrase(language, "basis"), phrase(language, "how"))
+    closing = (report.sentence(language), phrase(language, "basis"), phrase(language, "how_here"))
     ask = _form(language, "/consent/withdraw", "withdraw_button", view.token)  # whether or not anybody consents
     return (
         f"{_paragraphs(lines)}<h2>{escape(phrase(language, 'releases'))}</h2>{listed}<section>{_paragraphs(closing)}"
@@ -102,7 +103,8 @@ def _report(language: str, view: SubjectView) -> str:
 
 
 def _release(language: str, release: EligibleRelease) -> str:
-    loss = phrase(language, "no_bound") if release.unbounded else phrase(language, "bounded", epsilon=release.epsilon)
+    epsilon = decimal(language, release.short_epsilon)
+    loss = phrase(language, "no_bound") if release.unbounded else phrase(language, "bounded", epsilon=epsilon)
     facts = {"on": release.at[:_DAY], "name": release.dataset, "loss": loss}
     rows = "".join(f"<dt>{escape(phrase(language, name))}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f"<section><dl>{rows}</dl></section>"

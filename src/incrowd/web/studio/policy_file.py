@@ -6,6 +6,7 @@ on them, so columns that are changed afterwards carry `derived: rows` until the 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import secrets
@@ -23,6 +24,7 @@ from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
 from incrowd.workflows.policy.policy import Policy, load_policy, policy_of
 
 _FILE = "studio.json"
+_TEXTS = 50
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,41 @@ def provenance(column: str, content: dict[str, object] | None, source: str, seen
 _SAVING = Lock()
 _FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")
 """The keys under which a policy names files."""
+
+
+@dataclass(frozen=True)
+class PolicyHistory:
+    """Earlier texts of a policy, the last first: what a change here replaced."""
+
+    folder: Path
+    name: str
+
+    @property
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"{glob.escape(self.name)}.[0-9][0-9][0-9][0-9][0-9][0-9]"))
+
+    @property
+    def last(self) -> str | None:
+        """The text before the last change; None where nothing can be undone."""
+        files = self._files
+        try:
+            return files[-1].read_text(encoding="utf-8") if files else None
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def push(self, text: str) -> None:
+        """Store a text that is about to be replaced; the oldest go."""
+        files = self._files
+        number = int(files[-1].suffix[1:]) + 1 if files else 1
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / f"{self.name}.{number:06d}").write_text(text, encoding="utf-8")
+        for old in files[: max(0, len(files) + 1 - _TEXTS)]:
+            old.unlink(missing_ok=True)
+
+    def pop(self) -> None:
+        """Forget the last text."""
+        for file in self._files[-1:]:
+            file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -162,7 +199,21 @@ class PolicyFile:
         """Write some changes, if the file is still the one that the form was made from and can be read with them."""
         return self.write(edited(self.text, changes), base)
 
-    def write(self, text: str, base: str | None) -> PolicyFile:
+    @property
+    def history(self) -> PolicyHistory:
+        """The earlier texts that can be restored."""
+        return PolicyHistory(self.path.parent / ".incrowd" / "undo", self.path.name)
+
+    def undo(self, base: str | None) -> PolicyFile:
+        """Restore the text before the last change made here."""
+        earlier = self.history.last
+        if earlier is None:
+            raise InvalidParameter("there is no earlier text of this policy to restore.")
+        file = self.write(earlier, base, remember=False)
+        self.history.pop()
+        return file
+
+    def write(self, text: str, base: str | None, *, remember: bool = True) -> PolicyFile:
         """Replace the text: whole or not at all, and only by one that can be read as a policy."""
         load_policy(f"{text}\n", folder=self.path.resolve().parent)
         written = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
@@ -174,6 +225,8 @@ class PolicyFile:
                 )
             try:
                 written.write_text(text, encoding="utf-8")
+                if remember and now.text != text:
+                    self.history.push(now.text)
                 written.replace(self.path)
             except OSError as error:
                 raise OutputUnavailable(f"{self.name} could not be written: {error.strerror or 'no reason'}.") from None

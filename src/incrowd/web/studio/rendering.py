@@ -65,6 +65,7 @@ class Renderer:
             "here": f"/{page.name}?{urlencode(request.query)}" if page else "/",
             "opened": self.folder.root.name,
             "policy_file": policy,
+            "undo": policy is not None and policy.history.last is not None,
         }
 
     def _menu(self, request: PageRequest, page: Page | None) -> list[dict[str, Any]]:

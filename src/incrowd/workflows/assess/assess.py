@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,24 @@ from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
 from incrowd.measures.risk.classes import Homogeneity, SizeRisk, Sizes, homogeneity, risk
 from incrowd.quality.ladder import class_losses, mean_loss
-from incrowd.workflows.assess.comparison import Crowds, Original, ShownTable, crowds, held, shown_names, shown_tables
+from incrowd.workflows.assess.comparison import (
+    Crowds,
+    Original,
+    ShownTable,
+    crowds,
+    held,
+    people_in,
+    shown_names,
+    shown_tables,
+)
 from incrowd.workflows.assess.identity import IdentityRisk, SpecialRows, by_weights, identity_risk, special_rows
 from incrowd.workflows.assess.labels import LabelMap
+from incrowd.workflows.assess.masked_risk import MaskedRisk, masked_risk
 from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
 from incrowd.workflows.assess.released import ReadRelease, levels_of_steps
 from incrowd.workflows.assess.utility import SyntheticQuality, Utility, synthetic_quality, utility
 from incrowd.workflows.attack.attack import AttackReport
+from incrowd.workflows.attack.publication import masks_of, table_of
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
@@ -31,9 +42,9 @@ from incrowd.workflows.policy.policy import Policy
 THRESHOLD = 0.2
 """A row is at risk if an attacker is right about it with a higher probability: usual for data shared with few."""
 NOT_JUDGED = (
-    "This release has masked or synthetic rows, or counts: its equivalence classes do not show who is who, so the risk "
-    "after the release is not judged here. That does not mean that it is low: `incrowd attack`, or --control here, "
-    "matches masked values by distance."
+    "This release has synthetic rows, counts or changed values: its equivalence classes do not show who is who, so the "
+    "risk after the release is not judged here. That does not mean that it is low: `incrowd attack`, or --control "
+    "here, runs attacks on it."
 )
 _SAMPLED = "There are too many classes to count every crowd: {:,} of {:,} were counted, evenly spaced."
 _BLANKS = "An empty cell counts as a value of its own here: if it can be any value, crowds are larger."
@@ -80,8 +91,8 @@ class Assessment:
     """Released rows, information loss by column, risk before and after for three attackers, and further measures.
 
     `classes_after`, `risks`, `example` and `smallest_crowd` are set where rows of people were released, `preserved`
-    where masks claim to preserve statistics, `quality` for synthetic rows, and `lab` where attacks were run with a
-    control group.
+    where masks claim to preserve statistics, `masked` where masks moved values, `quality` for synthetic rows, and `lab`
+    where attacks were run with a control group.
     """
 
     name: str
@@ -101,6 +112,9 @@ class Assessment:
     preserved: tuple[PreservedStatistic, ...] = ()
     quality: SyntheticQuality | None = None
     lab: AttackReport | None = None
+    masked: MaskedRisk | None = None
+    counted: str = "rows"
+    """What equivalence classes consist of: rows, or people where they are the unit of privacy."""
 
     @property
     def loss_released(self) -> float | None:
@@ -135,43 +149,63 @@ def assess(
     data = Original.of(original, policy.schema, names, engine)
     tables = shown_tables(read, policy.schema, data)
     quasi = tuple(name for name in names if name in policy.schema.quasi) or names
-    sizes = Sizes.of(engine.count(original, as_is(original, quasi, engine)), quasi)
+    sizes, rows = _before(original, quasi, policy, engine)
     released_rows = max(table.total for table in tables)
     faithful = all(table.faithful for table in tables)
-    if faithful and released_rows > sizes.rows:
+    if faithful and released_rows > rows:
         raise InvalidParameter(
             "the release has more rows than the data: it was made from other data. Name what it was made from."
         )
     crowd_counts = [_crowds(table, quasi, data) for table in tables] if faithful else []
-    after = Sizes(np.concatenate([crowd.rows for crowd in crowd_counts])) if crowd_counts else None
+    after = Sizes(np.concatenate([crowd.owners for crowd in crowd_counts])) if crowd_counts else None
     weighing = weights or policy.schema.weight
     links = None if weighing is None else by_weights(original, quasi, weighing, engine)
     special = _special(tables[0], quasi) if faithful and len(tables) == 1 else None
-    coded = data.counts.marginal([name for name in quasi if name in data.counts.names])
+    coded = data.people([name for name in quasi if name in data.counts.names])
+    unit = "rows" if data.pairs is None else "people"
+    masked = None if faithful else _masked(read, original, names, policy)
     return Assessment(
         read.name,
-        sizes.rows,
+        rows,
         released_rows,
         tuple(table.total for table in tables),
-        _losses(tables, policy, data, sizes.rows),
+        _losses(tables, policy, data, rows),
         sizes,
         after,
         _risks(sizes, after, crowd_counts),
-        _example(tables, crowd_counts, quasi),
+        _example(tables, crowd_counts, quasi, unit),
         min((int(crowd.people.min()) for crowd in crowd_counts if len(crowd.people)), default=None),
         identity_risk(coded, (sizes, after), policy.section.dataset.population, special, links),
         _attributes(tables, quasi, policy, data),
         utility(tables, data, policy.schema),
-        _notes(tables, crowd_counts, data),
+        _notes(tables, crowd_counts, data, judged=faithful or masked is not None),
         preserved_statistics(read, original, policy, engine),
         synthetic_quality(read.tables[0], original, policy, engine) if len(read.tables) == 1 else None,
+        masked=masked,
+        counted=unit,
     )
+
+
+def _before(original: Rows, quasi: Sequence[str], policy: Policy, engine: Engine) -> tuple[Sizes, int]:
+    """Return the classes of the data as it is, in rows or in people as the unit of privacy says, and its rows."""
+    person = policy.schema.unit.column
+    if person is None or person in quasi or person not in original.names:
+        sizes = Sizes.of(engine.count(original, as_is(original, quasi, engine)), quasi)
+        return sizes, sizes.rows
+    pairs = engine.count(original, as_is(original, [*quasi, person], engine))
+    return Sizes.of(people_in(pairs, quasi), quasi), pairs.total
 
 
 def _without_certificate(rows: Rows, policy: Policy) -> ReadRelease:
     """Return rows without a certificate as a release under a policy, all of whose columns they must have."""
     require(rows.names, tuple(column.name for column in policy.schema.released))
-    return ReadRelease.of(rows, levels_of_steps(policy.plan.steps))
+    steps = policy.plan.steps
+    return replace(ReadRelease.of(rows, levels_of_steps(steps)), masks=masks_of(steps))
+
+
+def _masked(read: ReadRelease, original: Rows, names: Sequence[str], policy: Policy) -> MaskedRisk | None:
+    """Return the risk of masked rows by distance; the rows are read into memory, as they were to be masked."""
+    return masked_risk(read.tables, read.masks, table_of(original, names), policy.schema) if read.masks else None
 
 
 def _crowds(table: ShownTable, quasi: Sequence[str], data: Original) -> Crowds:
@@ -237,34 +271,38 @@ def _risks(before: Sizes, after: Sizes | None, crowd_counts: Sequence[Crowds]) -
     if after is None:
         return {}
     at_first = risk(before.counts, before.counts, THRESHOLD)
+    released = np.concatenate([crowd.rows for crowd in crowd_counts])
     rows = np.concatenate([crowd.rows[crowd.counted] for crowd in crowd_counts])
     hidden = risk(rows, np.concatenate([crowd.people for crowd in crowd_counts]), THRESHOLD)
     return {
-        "prosecutor": (at_first, risk(after.counts, after.counts, THRESHOLD)),
+        "prosecutor": (at_first, risk(released, after.counts, THRESHOLD)),
         "journalist": (at_first, hidden),
         "marketer": (at_first, hidden),
     }
 
 
-def _example(tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], quasi: Sequence[str]) -> Example | None:
+def _example(
+    tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], quasi: Sequence[str], counted: str
+) -> Example | None:
     """Return a record of the smallest class of the release, with its risk."""
     candidates = [(table, crowd) for table, crowd in zip(tables, crowd_counts, strict=False) if len(crowd.counted)]
     if not candidates:
         return None
-    table, crowd = min(candidates, key=lambda pair: int(pair[1].rows[pair[1].counted].min()))
-    which = int(np.argmin(crowd.rows[crowd.counted]))
+    table, crowd = min(candidates, key=lambda pair: int(pair[1].owners[pair[1].counted].min()))
+    which = int(np.argmin(crowd.owners[crowd.counted]))
     place = crowd.counted[which]
     columns = _places(table, quasi)
     values = {
         table.names[c]: table.labels[c][int(code)] for c, code in zip(columns, crowd.labels[:, place], strict=True)
     }
-    here, in_data = int(crowd.rows[place]), int(crowd.people[which])
+    here, owners, in_data = int(crowd.rows[place]), int(crowd.owners[place]), int(crowd.people[which])
     described = ", ".join(f"{name} {'missing' if value is None else value}" for name, value in values.items())
+    of_people = counted == "people"
+    equal = f"{here} released rows, of at least {owners} people," if of_people else f"{here} released rows"
     words = (
-        f"A person with {described}: {here} released rows are equal, so an attacker who knows that this person is "
-        f"among "
-        f"them is right with probability 1/{here}; {in_data} rows of the data are, so one who does not know that is "
-        f"right "
+        f"A person with {described}: {equal} are equal, so an attacker who knows that this person is among them is "
+        f"right with probability 1/{owners}; {in_data} {counted} of the data "
+        f"{'have these values' if of_people else 'are'}, so one who does not know that is right "
         f"with probability 1/{in_data}."
     )
     return Example(values, here, in_data, words)
@@ -298,8 +336,10 @@ def _in_labels(table: ShownTable, quasi: Sequence[str], name: str) -> Homogeneit
     return homogeneity(coded, _places(table, quasi), coded.place(name))
 
 
-def _notes(tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], data: Original) -> tuple[str, ...]:
-    notes = [] if all(table.faithful for table in tables) else [NOT_JUDGED]
+def _notes(
+    tables: Sequence[ShownTable], crowd_counts: Sequence[Crowds], data: Original, *, judged: bool
+) -> tuple[str, ...]:
+    notes = [] if judged else [NOT_JUDGED]
     for table in tables:
         if table.listed:
             here, best = held(table, data)

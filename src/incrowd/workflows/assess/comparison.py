@@ -6,8 +6,8 @@ crowd of a released class is the original rows that could be in it, at any level
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,9 +26,9 @@ from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.workflows.assess.labels import LabelMap, label_map_of, positions_of
 from incrowd.workflows.assess.released import ReadRelease
 
-_WORK = 2**31
-_DRAWN = 100_000
-_SEED = 1
+_WORK = 2**31  # rows times columns times people: bounds the time
+_DRAWN = 100_000  # people who are drawn, evenly spaced
+_SEED = 1  # fixed, so that two assessments agree
 NOT_FROM_HERE = (
     "the release has rows that this data, recoded by this policy, does not have: it was made from other data or under "
     "another policy. Name the ones it was made from."
@@ -90,9 +90,14 @@ class ShownTable:
 
 @dataclass(frozen=True, eq=False)
 class Original:
-    """The rows that a release came from, counted over the released columns as they are declared."""
+    """The rows that a release came from, counted over the released columns as they are declared.
+
+    `pairs` also has the person ID column, where people are the unit of privacy; each has at most `most` released rows.
+    """
 
     counts: Counts
+    pairs: Counts | None = None
+    most: int = 1
 
     @classmethod
     def of(cls, rows: Rows, schema: Schema, names: Sequence[str], engine: Engine) -> Original:
@@ -100,7 +105,15 @@ class Original:
         require(rows.names, names)
         columns = [schema[name] for name in names]
         plain = [Column(column.name, column.role) if column.separator is not None else column for column in columns]
-        return cls(engine.count(rows, Cells(tuple(Recoding(column, 0) for column in plain))))
+        person, recodings = schema.unit.column, tuple(Recoding(column, 0) for column in plain)
+        if person is None or person in names or person not in rows.names:
+            return cls(engine.count(rows, Cells(recodings)))
+        pairs = engine.count(rows, Cells((*recodings, Recoding(Column(person), 0))))
+        return cls(pairs.marginal(names), pairs, schema.unit.max_rows)
+
+    def people(self, names: Sequence[str]) -> Counts:
+        """Return how many people have each tuple of some columns; rows, where rows are the unit of privacy."""
+        return self.counts.marginal(names) if self.pairs is None else people_in(self.pairs, names)
 
     def classes(self, name: str) -> Classes:
         """Return the values of a column."""
@@ -115,6 +128,12 @@ class Original:
         return Coded(
             self.counts.names, codes, self.counts.counts.astype(float), sizes, tuple(map(positions_of, classes))
         )
+
+
+def people_in(pairs: Counts, names: Sequence[str]) -> Counts:
+    """Return how many people have each tuple of some columns, from counts whose last column is the person ID."""
+    once = pairs.marginal([*names, pairs.names[-1]])
+    return replace(once, counts=np.ones_like(once.counts)).marginal(names)
 
 
 def shown_tables(released: ReadRelease, schema: Schema, original: Original) -> tuple[ShownTable, ...]:
@@ -164,13 +183,15 @@ def _read(tuples: ReleasedTuples, released: ReadRelease, schema: Schema, origina
 class Crowds:
     """Classes of a released table over some columns: their labels, their rows, and their crowds in the original.
 
-    `counted` are the classes whose crowd was counted: all of them, unless there are too many.
+    `counted` are the classes whose crowd was counted: all of them, unless there are too many.  `owners` is the least
+    number of people who can have the rows of each class; equal to the rows, where rows are the unit of privacy.
     """
 
     labels: NDArray[np.int32]
     rows: NDArray[np.int64]
     counted: NDArray[np.intp]
     people: NDArray[np.int64]
+    owners: NDArray[np.int64]
 
     @property
     def whole(self) -> bool:
@@ -186,10 +207,12 @@ def crowds(table: ShownTable, columns: Sequence[int], original: Original) -> Cro
     labels, rows = table.classes(columns)
     label_maps = [table.label_maps[column] for column in columns]
     maps = [label_map for label_map in label_maps if label_map is not None]
+    owners = -(-rows // original.most)
     if not len(rows) or not columns:
-        return Crowds(labels, rows, np.arange(len(rows)), np.full(len(rows), original.counts.total, np.int64))
+        everybody = np.full(len(rows), original.counts.total, np.int64)
+        return Crowds(labels, rows, np.arange(len(rows)), everybody, owners)
     if not maps:
-        return Crowds(labels, rows, np.arange(len(rows)), rows)
+        return Crowds(labels, rows, np.arange(len(rows)), owners, owners)
     names = [
         table.names[column] for column, label_map in zip(columns, label_maps, strict=True) if label_map is not None
     ]
@@ -197,7 +220,48 @@ def crowds(table: ShownTable, columns: Sequence[int], original: Original) -> Cro
     counted, people = _people(classes, maps, original.counts.marginal(names))
     if (people < rows[counted]).any():
         raise InvalidParameter(NOT_FROM_HERE)
-    return Crowds(labels, rows, counted, people if len(maps) == len(label_maps) else rows[counted])
+    if original.pairs is not None:
+        pairs = original.pairs.marginal([*names, original.pairs.names[-1]])
+        people, owners[counted] = _owners(classes[:, counted], maps, pairs, (rows[counted], original.most))
+    return Crowds(labels, rows, counted, people if len(maps) == len(label_maps) else owners[counted], owners)
+
+
+def _owners(
+    classes: NDArray[np.int32], label_maps: Sequence[LabelMap], pairs: Counts, rows: tuple[NDArray[np.int64], int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many people could be in each class, and the least number of them who can have its released rows.
+
+    `rows` are the released rows of each class, and how many of them one person can have.
+    """
+    *codes, person = pairs.codes()
+    released, most = rows
+    people, owners = np.zeros_like(released), np.zeros_like(released)
+    for place, inside in _members(classes, label_maps, codes):
+        held = np.bincount(np.unique(person[inside], return_inverse=True)[1], pairs.counts[inside])
+        held = np.cumsum(np.sort(np.minimum(held, most))[::-1])
+        people[place] = len(held)
+        owners[place] = min(len(held), int(np.searchsorted(held, released[place])) + 1)
+    return people, owners
+
+
+def _members(
+    classes: NDArray[np.int32], label_maps: Sequence[LabelMap], codes: Sequence[NDArray[np.int32]]
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """Yield each class with the places of the original tuples that could be in it."""
+    if not all(label_map.apart for label_map in label_maps):
+        for place, labels in enumerate(classes.T):
+            columns = zip(label_maps, labels, codes, strict=True)
+            inside = [label_map.holds(int(label))[column] for label_map, label, column in columns]
+            yield place, np.flatnonzero(np.logical_and.reduce(inside))
+        return
+    labels_of = [label_map.owner()[column] for label_map, column in zip(label_maps, codes, strict=True)]
+    layout = Layout(tuple(max(1, len(label_map.lengths)) + 1 for label_map in label_maps))
+    keys = layout.pack([(label + 1).astype(np.int32) for label in labels_of])
+    order = np.argsort(keys, kind="stable")
+    wanted_keys = layout.pack([(label + 1).astype(np.int32) for label in classes])
+    starts, ends = (np.searchsorted(keys[order], wanted_keys, side) for side in ("left", "right"))
+    for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        yield place, order[start:end]
 
 
 def held(table: ShownTable, original: Original) -> tuple[int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,8 @@ from incrowd.measures.risk.special_uniques import data_intrusion, special_unique
 from incrowd.measures.score import Score
 from incrowd.workflows.check.raw_cells import as_is
 
-_WORK = 2**25
-_RANKED = 12
+_WORK = 2**25  # sets of columns times rows: bounds the time
+_RANKED = 12  # up to so many columns triples are ranked, else pairs
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class SpecialRows:
     by_size: tuple[int, ...]
     contributions: dict[str, float]
     highest: float
+    example: dict[str, str | None] = field(default_factory=dict)
+    """The fewest values that single out the row with the highest score, where its labels are at hand."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,31 @@ class IdentityRisk:
     links: Score | None
 
 
-def special_rows(names: Sequence[str], columns: Sequence[NDArray[np.integer]], rows: NDArray[np.int64]) -> SpecialRows:
+def special_rows(
+    names: Sequence[str],
+    columns: Sequence[NDArray[np.integer]],
+    rows: NDArray[np.int64],
+    labels: Sequence[Sequence[str | None]] = (),
+) -> SpecialRows:
     """Return the special uniques of counted tuples; a tuple of several rows is as good as one of two."""
     places = np.repeat(np.arange(len(rows)), np.minimum(rows, 2))
     uniques = special_uniques([column[places] for column in columns], _size(len(columns), len(places)))
     shares = dict(zip(names, uniques.contributions.tolist(), strict=True))
-    return SpecialRows(uniques.rows, uniques.by_size, shares, float(uniques.scores.max(initial=0.0)))
+    special = SpecialRows(uniques.rows, uniques.by_size, shares, float(uniques.scores.max(initial=0.0)))
+    if not labels or not special.rows:
+        return special
+    row = int(places[np.argmax(uniques.scores)])
+    members = _fewest([column == column[row] for column in columns], rows)
+    return replace(special, example={names[place]: labels[place][int(columns[place][row])] for place in members})
+
+
+def _fewest(alike: Sequence[NDArray[np.bool_]], rows: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the fewest columns in which only one row is alike."""
+    sets = (members for size in range(1, len(alike)) for members in combinations(range(len(alike)), size))
+    single = (
+        members for members in sets if rows[np.logical_and.reduce([alike[place] for place in members])].sum() == 1
+    )
+    return next(single, tuple(range(len(alike))))
 
 
 def _size(columns: int, rows: int) -> int | None:
@@ -74,7 +96,8 @@ def identity_risk(
     """Return all measures for counted quasi-identifiers, with the classes before and after the release."""
     before, after = sizes
     unique, intrusion = in_population(before.counts, None if after is None else after.counts, people)
-    special = special_rows(coded.names, coded.codes(), coded.counts), special_after
+    labels = [classes.labels().to_pylist() for classes in coded.classes]
+    special = special_rows(coded.names, coded.codes(), coded.counts, labels), special_after
     # Sets of three among many columns are too many to rank.
     ranks = ranking(coded, 3 if len(coded.names) <= _RANKED else 2)
     return IdentityRisk(special, ranks, unique, intrusion, by_model(coded.codes(), coded.counts, people), links)
@@ -97,14 +120,11 @@ PopulationScores = tuple[tuple[Score, Score | None] | None, tuple[Score, Score |
 def by_model(
     columns: Sequence[NDArray[np.integer]], rows: NDArray[np.int64], people: int | None
 ) -> LogLinearRisk | None:
-    """Return the risk by a log-linear model; None without a population, or where there are too many cells for one."""
+    """Return the risk by a log-linear model; None without a population."""
     total = int(rows.sum())
     if people is None or not 0 < total <= people or not columns:
         return None
-    try:
-        return log_linear_risk(columns, rows, Fraction(total, people))
-    except InvalidParameter:
-        return None
+    return log_linear_risk(columns, rows, Fraction(total, people))
 
 
 def by_weights(rows: Rows, quasi: Sequence[str], weights: str, engine: Engine) -> Score:

@@ -38,12 +38,16 @@ def plain(assessment: Assessment) -> dict[str, Any]:
             "columns": [asdict(item) for item in assessment.columns],
         },
         "classes": {
+            "of": assessment.counted,
             "before": _classes(assessment.classes_before, 0),
             "after": None if after is None else _classes(after, assessment.rows - assessment.released),
         },
         "threshold": THRESHOLD,
         "attackers": attackers,
         "smallest crowd": assessment.smallest_crowd,
+        "masked": None
+        if assessment.masked is None
+        else {name: finding.to_json() for name, finding in assessment.masked.lines},
         "identity": _plain(assessment.identity),
         "attributes": _plain(assessment.attributes),
         "utility": _plain(assessment.utility) | {"propensity ratio": propensity and propensity.ratio},
@@ -80,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 _UNDER = {"classes": Risk.SINGLING_OUT, "identity": Risk.SINGLING_OUT, "attackers": Risk.LINKABILITY}
-_UNDER |= {"smallest crowd": Risk.LINKABILITY, "attributes": Risk.INFERENCE}
+_UNDER |= {"smallest crowd": Risk.LINKABILITY, "masked": Risk.LINKABILITY, "attributes": Risk.INFERENCE}
 
 
 def keep_assessment(policy: Policy, release: Path, assessment: Assessment) -> Path | None:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.claim import Claim
+from incrowd.core.displacement import Displacement
 from incrowd.core.steps.around import ConsentGate, HoldOut, gate_of
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import Step, walk
@@ -18,6 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.outcome import Outcome, ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.attack.publication import masks_of
 from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.verify.verify import read_certificate
@@ -40,6 +42,8 @@ class ReadRelease:
     """Whether all rows of the data took part: none was held out."""
     gate: ConsentGate | None = None
     """The people who consented, where the release checked consent."""
+    masks: Mapping[str, Displacement] = field(default_factory=dict)
+    """The columns whose values were moved, and how far, as the published steps say."""
 
     @classmethod
     def of(cls, rows: Rows, levels: Levels | None = None) -> ReadRelease:
@@ -75,7 +79,9 @@ def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
     tables = output.released_tuples()
     whole = not any(isinstance(step, HoldOut) for step in certificate.steps)
     about = (certificate.method.name, certificate.policy_hash, folder.name, certificate.claims)
-    return ReadRelease(tables, levels_of(certificate), *about, whole, gate_of(certificate.steps))
+    return ReadRelease(
+        tables, levels_of(certificate), *about, whole, gate_of(certificate.steps), masks_of(certificate.steps)
+    )
 
 
 def levels_of(certificate: Certificate) -> Levels:

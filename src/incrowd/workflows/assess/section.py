@@ -12,13 +12,17 @@ from incrowd.core.words import counted
 from incrowd.drawing.charts import class_sizes
 from incrowd.drawing.markup import joined, table, tag
 from incrowd.measures.frontier import MappedRelease, risk_utility_map
+from incrowd.measures.score import NORMAL_95
 from incrowd.workflows.attack.page import findings
 
 if TYPE_CHECKING:
+    from incrowd.attacks.finding import Rate
+    from incrowd.measures.risk.population import LogLinearRisk
     from incrowd.measures.score import Score
     from incrowd.measures.utility.distances import TableDistance
     from incrowd.measures.utility.learning import LearnedScore
     from incrowd.workflows.assess.assess import Assessment
+    from incrowd.workflows.assess.masked_risk import MaskedRisk
 
 RISK, LOSS = "rows linked correctly, on average", "information loss of all rows"
 _NONE = "not judged"
@@ -27,6 +31,8 @@ _NONE = "not judged"
 def candidate(assessment: Assessment) -> MappedRelease:
     """Return a release as a candidate on the map: the marketer's risk after it, and the loss of all rows."""
     risk = assessment.risks["marketer"][1].average if assessment.risks else None
+    if assessment.masked is not None:
+        risk = assessment.masked.guessed.success.estimate
     return MappedRelease(assessment.name, risk, assessment.loss)
 
 
@@ -49,8 +55,14 @@ def page(assessments: Sequence[Assessment]) -> str:
 def section(assessment: Assessment) -> Markup:
     """Return an assessment for the internal report."""
     after = assessment.classes_after
-    pictures = [class_sizes(assessment.classes_before.counts, "original rows", "in the quasi-identifiers")]
-    pictures += [] if after is None else [class_sizes(after.counts, "released rows", "in the quasi-identifiers")]
+    pictures = [
+        class_sizes(assessment.classes_before.counts, f"original {assessment.counted}", "in the quasi-identifiers")
+    ]
+    pictures += (
+        []
+        if after is None
+        else [class_sizes(after.counts, f"released {assessment.counted}", "in the quasi-identifiers")]
+    )
     return joined(
         [
             tag("h3", "Information loss and remaining risk"),
@@ -58,7 +70,10 @@ def section(assessment: Assessment) -> Markup:
             table("Rows and information loss", ["", "Number"], _rows(assessment)),
             table("Information loss by column", ["Column", "Level", "Released rows", "All rows"], _columns(assessment)),
             *([table("Risk", ["Attacker", "Before", "After"], _risks(assessment))] if assessment.risks else []),
+            *_masked(assessment),
             tag("div", *(tag("div", picture) for picture in pictures if picture is not None), class_="pair"),
+            table("Uniqueness", ["", "Before", "After"], identity_lines(assessment)),
+            *(tag("p", note) for note in identity_notes(assessment)),
             table("Utility", ["", "Value"], _utility(assessment)),
             *(
                 [table("Statistics claimed to be preserved", ["Claim", "Columns", "Result"], _preserved(assessment))]
@@ -75,13 +90,16 @@ def _rows(assessment: Assessment) -> list[list[str]]:
     alone = _NONE if assessment.classes_after is None else f"{assessment.classes_after.unique:,}"
     return [
         ["Rows before; after", f"{assessment.rows:,}; {assessment.released:,}"],
-        ["Rows unique in the quasi-identifiers, before; after", f"{assessment.classes_before.unique:,}; {alone}"],
+        [
+            f"{assessment.counted.capitalize()} unique in the quasi-identifiers, before; after",
+            f"{assessment.classes_before.unique:,}; {alone}",
+        ],
         [
             "Information loss of released rows; of all rows",
             f"{number(assessment.loss_released)}; {number(assessment.loss)}",
         ],
         [
-            "Fewest rows of the data in a released class",
+            f"Fewest {assessment.counted} of the data in a released class",
             _NONE if assessment.smallest_crowd is None else f"{assessment.smallest_crowd:,}",
         ],
     ]
@@ -99,6 +117,26 @@ def _risks(assessment: Assessment) -> list[list[str]]:
         for name, (before, after) in assessment.risks.items()
         for what in (("average",) if name == "marketer" else ("highest", "above"))
     ]
+
+
+def _masked(assessment: Assessment) -> list[Markup]:
+    """Return what attackers find in masked rows by distance."""
+    if assessment.masked is None:
+        return []
+    lines = table(MASKED, ["", "Success", "Baseline"], masked_lines(assessment.masked))
+    return [lines, *(tag("p", note) for note in assessment.masked.note.split("\n"))]
+
+
+MASKED = "Disclosure risk after masks, by distance"
+
+
+def masked_lines(risk: MaskedRisk) -> list[tuple[str, str, str]]:
+    """Return the success of attacks on masked rows with its interval, and their baselines, in lines."""
+    return [(name, _rate(finding.success), f"{finding.baseline.estimate:.4f}") for name, finding in risk.lines]
+
+
+def _rate(rate: Rate) -> str:
+    return f"{rate.estimate:.4f} [{rate.low:.3g}, {rate.high:.3g}]"
 
 
 def _preserved(assessment: Assessment) -> list[list[str]]:
@@ -191,6 +229,41 @@ def identity_lines(assessment: Assessment) -> list[tuple[str, str, str]]:
         later = _NONE if attribute.after is None else f"l {attribute.after.l}, t {attribute.after.t:.3f}"
         lines.append((attribute.before.column, f"l {attribute.before.l}, t {attribute.before.t:.3f}", later))
     return lines
+
+
+def identity_notes(assessment: Assessment) -> list[str]:
+    """Return the definition of every line of `identity_lines`, with one worked record."""
+    identity = assessment.identity
+    notes = [_SPECIAL]
+    if example := identity.special[0].example:
+        values = " and ".join(f"{name} {'missing' if value is None else value}" for name, value in example.items())
+        notes.append(f"For example, only one row of the data has {values}.")
+    for both in (identity.population, identity.intrusion):
+        notes += [] if both is None else [_defined(both[0])]
+    if (model := identity.log_linear) is not None:
+        notes += [_defined(model.tau1), _defined(model.tau2), _model_note(model)]
+    notes += [] if identity.links is None else [_defined(identity.links)]
+    if assessment.attributes:
+        notes.append("l: fewest different values in a class. t: largest distance of a class from the whole table.")
+    return notes
+
+
+_SPECIAL = "Special uniques: rows that are singled out by some of the quasi-identifiers."
+
+
+def _model_note(model: LogLinearRisk) -> str:
+    """Return which model the estimates come from, and whether it fits."""
+    error = model.errors[model.model]
+    fits = "it fits" if abs(error) <= NORMAL_95 and not model.refuted else "it does not fit: read the intervals alone"
+    return f"τ1 and τ2 are by the model of {model.model}, whose error is {error:.1f} standard deviations: {fits}."
+
+
+def _defined(score: Score) -> str:
+    words = f"{_NAMES.get(score.name, score.name)}: {score.means}"
+    return f"{words}. Interval: {score.interval}." if score.interval else f"{words}."
+
+
+_NAMES = {"tau1": "τ1", "tau2": "τ2", "population uniqueness": "Unique in the population"}
 
 
 def scored(score: Score) -> str:

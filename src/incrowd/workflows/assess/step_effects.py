@@ -77,7 +77,8 @@ class StepEffect:
     """Rows after a step: their equivalence classes, how often a link is right, and what columns lost.
 
     `sizes` is the number of classes by size.  `blind` is the share of rows linked correctly at random within their
-    class, `near` the share whose nearest row as read is their own, by the numbers that some step changes.
+    class, `near` the share whose nearest row as read is their own, by the numbers that some step changes.  `untouched`
+    is the number of rows in which no masked value differs from the one as read.
     """
 
     title: str
@@ -89,6 +90,7 @@ class StepEffect:
     near: float | None
     sizes: Mapping[str, int]
     columns: tuple[ColumnEffect, ...]
+    untouched: int
 
 
 def step_effects(stages: Sequence[MaskedStage], quasi: Sequence[str]) -> tuple[StepEffect, ...]:
@@ -119,7 +121,15 @@ def _effect(stage: MaskedStage, first: pa.Table, names: Sequence[str], quasi: Se
         _near(before, frame.table, names),
         {str(size): int(number) for size, number in zip(distinct_sizes.tolist(), times.tolist(), strict=True)},
         tuple(_column(name, first, before, frame.table) for name in names),
+        _untouched(before, frame.table, names),
     )
+
+
+def _untouched(before: pa.Table, after: pa.Table, names: Sequence[str]) -> int:
+    if not names:
+        return int(after.num_rows)
+    untouched: NDArray[np.bool_] = np.logical_and.reduce([_unchanged(before[name], after[name]) for name in names])
+    return int(untouched.sum())
 
 
 def _column(name: str, first: pa.Table, before: pa.Table, after: pa.Table) -> ColumnEffect:

@@ -14,8 +14,9 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
-from incrowd.methods.local.estimates import QuestionEstimates, estimates_of
+from incrowd.methods.local.estimates import QuestionEstimates, estimates_from
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
+from incrowd.methods.local.tallies import Tallies, joined, tallies_of
 from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
@@ -91,12 +92,12 @@ class Sent:
 
 
 @dataclass
-class ReportCache:
-    """Reports that were read and checked, up to an entry of the chain, and the last estimates from them."""
+class TallyCache:
+    """The tallies of reports that were read and checked, up to an entry of the chain, and the estimates from them."""
 
     sequence: int = 0
-    reports: list[Any] = field(default_factory=list)
-    estimates: tuple[int, tuple[QuestionEstimates, ...]] = (0, ())
+    tallies: Tallies | None = None
+    estimates: tuple[QuestionEstimates, ...] = ()
     turn: Lock = field(default_factory=Lock)
 
 
@@ -111,7 +112,7 @@ class Collector:
     opened: OpenSurvey
     chain: Chain
     waiting: list[str] = field(default_factory=list, repr=False)
-    cache: ReportCache = field(default_factory=ReportCache, repr=False)
+    cache: TallyCache = field(default_factory=TallyCache, repr=False)
     turn: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
@@ -178,33 +179,32 @@ class Collector:
         self.check()
         return [json.loads(line) for line in self.chain.read(read)]
 
-    def newest(self) -> list[Any]:
-        """Return all reports on disk; only entries written since the last call are read and checked.
+    def estimates(self) -> tuple[QuestionEstimates, ...]:
+        """Return the estimates from the reports on disk; only entries written since the last call are read and checked.
 
         The first call checks the whole chain.
         """
         with self.cache.turn:
             if not self.cache.sequence:
                 self.check()
-            after = self.cache.sequence
-            links = [link for link in self.chain.links(after) if link.kind == _KIND]
-            stored = self.chain.read(lambda reader: dict(_book(reader).batches(after)))
-            for link in links:
-                content = stored.get(link.sequence)
-                if content is None or _digest(content) != link.body["digest"]:
-                    raise LedgerCorrupted(_CHANGED)
-                self.cache.reports += map(json.loads, content.splitlines())
-                self.cache.sequence = link.sequence
-            return list(self.cache.reports)
+            links = [link for link in self.chain.links(self.cache.sequence) if link.kind == _KIND]
+            if links:
+                self._count(links)
+            return self.cache.estimates
 
-    def estimates(self) -> tuple[QuestionEstimates, ...]:
-        """Return the estimates from the reports on disk; the last ones again if no report came since."""
-        reports = self.newest()
-        if not reports:
-            return ()
-        if self.cache.estimates[0] != len(reports):
-            self.cache.estimates = len(reports), estimates_of(self.survey, reports)
-        return self.cache.estimates[1]
+    def _count(self, links: Sequence[ChainEntry]) -> None:
+        """Add the reports of new entries to the tallies, and estimate again."""
+        stored = self.chain.read(lambda reader: dict(_book(reader).batches(self.cache.sequence)))
+        contents = [stored.get(link.sequence) for link in links]
+        lines = []
+        for link, content in zip(links, contents, strict=True):
+            if content is None or _digest(content) != link.body["digest"]:
+                raise LedgerCorrupted(_CHANGED)
+            lines += content.splitlines()
+        new = tallies_of(self.survey, [json.loads(line) for line in lines])
+        self.cache.tallies = new if self.cache.tallies is None else joined(self.cache.tallies, new)
+        self.cache.sequence = links[-1].sequence
+        self.cache.estimates = estimates_from(self.survey, self.cache.tallies)
 
     def shuffled(self) -> list[Any]:
         """Return all reports on disk in a random order: whole batches of a shuffled survey, and no tokens or times."""

@@ -13,6 +13,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Charged, Entry
 from incrowd.core.steps.around import gate_of
 from incrowd.core.subjects import Subject
+from incrowd.core.words import short_up
 from incrowd.errors import AccessDenied
 from incrowd.governance.consent.event import ConsentEvent, Decided
 from incrowd.governance.consent.phrases import phrase
@@ -53,9 +54,14 @@ class EligibleRelease:
         return self.epsilon == _UNBOUNDED
 
     @property
+    def short_epsilon(self) -> str:
+        """The ε of the release, rounded up to two digits."""
+        return short_up(Decimal(self.epsilon), 2)
+
+    @property
     def cost(self) -> str:
         """The privacy loss of the release, in words."""
-        return "no bound on the privacy loss" if self.unbounded else f"epsilon {self.epsilon}"
+        return "no bound on the privacy loss" if self.unbounded else f"epsilon at most {self.short_epsilon}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -93,7 +99,8 @@ class SubjectReport:
         """The total privacy loss, in words."""
         if self.epsilon == _UNBOUNDED:
             return "no bound on the privacy loss"
-        return f"epsilon at most {self.epsilon}, delta at most {self.delta}"
+        epsilon, delta = (short_up(Decimal(amount), 2) for amount in (self.epsilon, self.delta))
+        return f"epsilon at most {epsilon}, delta at most {delta}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -242,6 +249,8 @@ class SubjectView:
 
     report: SubjectReport
     token: str
+    withdrawn: bool = False
+    """Whether a withdrawal was recorded just now."""
 
 
 @dataclass(frozen=True)
@@ -260,7 +269,7 @@ class DataSubjectService:
         registry, purpose = open_registry(policy), policy.section.purpose or ""
         event = ConsentEvent(person.pseudonym, Decided.WITHDRAW, purpose, registry.decision_time(), alike=person.alike)
         registry.record([event])
-        return _view(policy, person)
+        return replace(_view(policy, person), withdrawn=True)
 
     def _redeem(self, token: str) -> tuple[Policy, Subject]:
         for policy in self.policies:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
-from incrowd.core.nearest import nearest_ids
+from incrowd.core.nearest import IdIndex
 from incrowd.core.schema import Column
 from incrowd.core.subjects import alike_form, normal_id, written_id
 from incrowd.core.table import Opened
@@ -19,38 +20,38 @@ from incrowd.workflows.release.prepare import open_data
 
 @dataclass(frozen=True)
 class TableMatch:
-    """Whether a row of the table has exactly an id, how many other ids are written alike, and the nearest ones."""
+    """Whether a row of the table has exactly an id, and how many other ids are written alike."""
 
     present: bool
     alike: int
-    nearest: tuple[str, ...] = field(default=(), repr=False)
-    """Values of the table: for the data holder's terminal, never for logs."""
+    person: str = field(default="", repr=False)
+    ids: TableIds | None = field(default=None, repr=False, compare=False)
 
-    def ok(self, *, gives: bool) -> bool:
-        """Whether the id is in the table; a consent may be there before the rows, unless it resembles another id."""
-        return self.present or (gives and not self.alike)
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """The nearest ids, if none is exactly this: values of the table, for the data holder's terminal, never logs."""
+        return () if self.present or self.ids is None else self.ids.index.nearest(self.person)
 
     def sentence(self, *, gives: bool) -> str | None:
         """Return what the data holder should know; no value of the table stands in it."""
         if self.present:
             return None
-        if gives:
-            return (
-                f"No row of the table has exactly this id, but {self.alike} other ids of it differ in case, leading "
-                "zeros or invisible characters only. A consent counts for the exact id: check it."
-                if self.alike
-                else "No row of the table has this id yet."
-            )
-        return "No row of the table has exactly this id."
+        if not self.alike:
+            return "No row of the table has this id yet." if gives else "No row of the table has this id."
+        others = "1 other id of it differs" if self.alike == 1 else f"{self.alike} other ids of it differ"
+        exact = " A consent counts for the exact id: check it." if gives else ""
+        return (
+            f"No row of the table has exactly this id, but {others} in case, leading zeros or invisible characters "
+            f"only.{exact}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class TableIds:
-    """The ids of all people in a table, and how many have each form."""
+    """The ids of all people in a table."""
 
     person: Column
     names: frozenset[str] = field(repr=False)
-    forms: dict[str, int] = field(repr=False)
 
     @classmethod
     def of(cls, policy: Policy) -> TableIds | None:
@@ -63,18 +64,22 @@ class TableIds:
                 names = frozenset(map(normal_id, engine.learn(rows, [person.name], partial(PersonIds, person)).names))
         except (IncrowdError, OSError):
             return None
-        forms: dict[str, int] = {}
-        for name in names:
-            form = alike_form(name)
-            forms[form] = forms.get(form, 0) + 1
-        return cls(person, names, forms)
+        return cls(person, names)
+
+    @cached_property
+    def index(self) -> IdIndex:
+        """All ids, to compare others with."""
+        return IdIndex.of(self.names)
+
+    @cached_property
+    def forms(self) -> Counter[str]:
+        """How many ids have each form."""
+        return Counter(self.index.forms)
 
     def match(self, person: str) -> TableMatch:
-        """Return whether an id is in the table, and which are near."""
+        """Return whether an id is in the table; where it is not, the others are compared with it."""
         own = written_id(person, self.person)
-        present = own in self.names
-        alike = self.forms.get(alike_form(own), 0) - present
-        return TableMatch(present, alike, () if present else nearest_ids(own, self.names))
+        return TableMatch(True, 0) if own in self.names else TableMatch(False, self.forms[alike_form(own)], own, self)
 
 
 def _rows(policy: Policy, engine: object) -> Opened:

@@ -16,7 +16,14 @@ from incrowd.measures.graphs import uniqueness
 from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.matrices import triangles
 from incrowd.workflows.consent.snapshot import admit, admitted_by
-from incrowd.workflows.graph.reading import GraphRows, UnknownNodes, open_graph, read_graph, unknown_nodes
+from incrowd.workflows.graph.reading import (
+    GraphRows,
+    UnknownNodes,
+    dropping_unknown,
+    open_graph,
+    read_graph,
+    unknown_nodes,
+)
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 
@@ -67,11 +74,14 @@ def opened(policy: Policy, gate: ConsentGate | None = None) -> Iterator[GraphRow
 
 
 def profile_graph(policy: PolicyLike) -> GraphProfile:
-    """Count unique nodes of a graph; the ledger records the data access."""
+    """Count unique nodes of a graph; the ledger records the data access.
+
+    Edges to nodes that are not listed are counted, also where a release would refuse them: their holder corrects them.
+    """
     read = load_policy(policy)
     with opened(read) as rows:
         unknown = unknown_nodes(read, rows)
-        graph = read_graph(read, rows)
+        graph = read_graph(dropping_unknown(read), rows)
     record_look(read, "profile")
     most = int(np.max(graph.degrees, initial=0))
     return GraphProfile(graph.size, len(graph.ends), most, triangles(graph), uniqueness(graph), unknown)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
-from incrowd.core.nearest import nearest_ids
+from incrowd.core.nearest import IdIndex
 from incrowd.core.table import DEFAULTS, Engine, Opened
 from incrowd.engines.columns import require
 from incrowd.engines.local.views import Consenting
 from incrowd.engines.readers.graphml import ENDING, read_graphml
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.methods.graphs.shared.steps import ADD, DROP, Connect, Relate
+from incrowd.methods.graphs.shared.steps import ADD, DROP, REFUSE, Connect, Relate
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.columns import GraphPlace, Place
@@ -63,9 +63,9 @@ def open_graph(policy: Policy, engine: Engine) -> GraphRows:
 
 
 def _named_nodes(edges: Opened, place: GraphPlace) -> pa.Table:
-    """Return the nodes that edges name, each once, in the order of their ids."""
+    """Return the nodes that edges of the kinds that count name, each once, in the order of their ids."""
     names = pa.array([], pa.string())
-    for rows in _stretches(edges, place.ends):
+    for rows in _counting_edges(edges, place):
         ends = [_text(rows.column(name)).drop_null() for name in place.ends]
         names = pa.concat_arrays([names, *ends]).unique()
     return pa.table({place.id: names.take(pc.sort_indices(names))})
@@ -76,8 +76,15 @@ class UnknownNodes:
     """How many edges name a node that is not listed, and some of these ids with the nearest that are."""
 
     edges: int
+    refused: bool = False
+    """Whether a release is refused for them; else they are dropped."""
     nearest: tuple[tuple[str, tuple[str, ...]], ...] = field(default=(), repr=False)
     """Values of the rows: for the data holder's terminal, never for logs."""
+
+    @property
+    def outcome(self) -> str:
+        """What becomes of them."""
+        return "a release is refused" if self.refused else "a release drops them"
 
 
 def unknown_nodes(policy: Policy, rows: GraphRows, most: int = 5) -> UnknownNodes:
@@ -85,15 +92,24 @@ def unknown_nodes(policy: Policy, rows: GraphRows, most: int = 5) -> UnknownNode
     place = graph_place(policy)
     ids = _text(_table(rows.nodes, (place.id,)).column(place.id))
     number, names = 0, dict[str, None]()
-    for edges in _stretches(rows.edges, place.ends):
+    for edges in _counting_edges(rows.edges, place):
         ends = [_text(edges.column(name)) for name in place.ends]
         unknown = [pc.invert(pc.is_in(column, value_set=ids)) for column in ends]
         number += pc.sum(pc.or_(*unknown)).as_py() or 0
         for column, mask in zip(ends, unknown, strict=True):
             if len(names) < most:
                 names |= dict.fromkeys(column.filter(mask).drop_null().unique()[:most].to_pylist())
-    listed = ids.drop_null().to_pylist() if names else []
-    return UnknownNodes(number, tuple((name, nearest_ids(name, listed)) for name in list(names)[:most]))
+    listed = IdIndex.of(ids.drop_null().to_pylist() if names else ())
+    near = tuple((name, listed.nearest(name)) for name in list(names)[:most])
+    return UnknownNodes(number, place.connect.unknown == REFUSE, near)
+
+
+def dropping_unknown(policy: Policy) -> Policy:
+    """Return a policy that drops edges to nodes that are not listed, for a look at the others."""
+    place = graph_place(policy)
+    if place.connect.unknown != REFUSE:
+        return policy
+    return replace(policy, graph=replace(place, connect=replace(place.connect, unknown=DROP)))
 
 
 def withheld_edges(policy: Policy, rows: GraphRows) -> Ends:
@@ -133,15 +149,20 @@ def read_graph(policy: Policy, rows: GraphRows) -> Graph:
 
 def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
     """Return the places of the two ends of every edge that counts, and its kind; some rows at a time."""
-    declared = pa.array(place.connect.kinds, pa.string())
     codes: dict[str | None, int] = {}
     pairs, kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
-    for rows in _stretches(source, place.edge_columns):
-        apart = place.kind is not None and place.connect.kinds
-        edges = rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=declared)) if apart else rows
+    for edges in _counting_edges(source, place):
         pairs.append(np.stack([_places(_text(edges.column(name)), ids) for name in place.ends], axis=1))
         kinds.append(_codes(edges, place, codes))
     return np.concatenate(pairs), np.concatenate(kinds)
+
+
+def _counting_edges(source: Opened, place: GraphPlace) -> Iterator[pa.Table]:
+    """Yield the edges of the kinds that count, some millions of rows at a time."""
+    declared = pa.array(place.connect.kinds, pa.string())
+    for rows in _stretches(source, place.edge_columns):
+        apart = place.kind is not None and place.connect.kinds
+        yield rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=declared)) if apart else rows
 
 
 def _stretches(source: Opened, names: tuple[str, ...]) -> Iterator[pa.Table]:

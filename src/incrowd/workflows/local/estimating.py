@@ -1,34 +1,64 @@
-"""Estimating: frequencies and means among respondents, from a file of reports; nothing is charged."""
+"""Estimating: frequencies and means among respondents, from their reports; nothing is charged."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.estimates import QuestionEstimates, estimates_of, range_estimate
+from incrowd.methods.local.crosses import cross_estimates
+from incrowd.methods.local.estimates import LocalEstimate, QuestionEstimates, estimates_from, range_estimate
 from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.methods.local.survey.questions import OrderedQuestion
+from incrowd.methods.local.tallies import Tallies, tallies_of
 
-_RANGE = re.compile(r"(\w+)=(-?[0-9]+):(-?[0-9]+)")
+
+@dataclass(frozen=True)
+class EstimateQuery:
+    """What is estimated besides every question: ranges (NAME=FIRST:LAST), crosses (NAME:NAME), and how sure."""
+
+    ranges: Sequence[str] = ()
+    crosses: Sequence[str] = ()
+    confidence: Fraction = Fraction(19, 20)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise InvalidParameter("an interval holds with a confidence strictly between 0 and 1, such as 0.95.")
+
+    @property
+    def alpha(self) -> Fraction:
+        """How often an interval may miss."""
+        return 1 - self.confidence
 
 
-def estimate_reports(
-    survey: LocalSurvey, sent: list[Any], ranges: list[str], confidence: Fraction
-) -> tuple[QuestionEstimates, ...]:
-    """Return the estimates of every question, and of further ranges of ordered questions."""
-    if not 0 < confidence < 1:
-        raise InvalidParameter("an interval holds with a confidence strictly between 0 and 1, such as 0.95.")
-    estimates = list(estimates_of(survey, sent, 1 - confidence))
-    for text in ranges:
-        match = _RANGE.fullmatch(text)
-        question = None if match is None else survey.question(match[1])
-        if match is None or not isinstance(question, OrderedQuestion):
-            raise InvalidParameter("a range is written NAME=FIRST:LAST, of a question that has first and last.")
-        part = survey.read(sent)[question.name][1]
-        one = range_estimate(question, part, int(match[2]), int(match[3]), 1 - confidence)
-        place = next(at for at, estimate in enumerate(estimates) if estimate.question == question.name)
-        estimates[place] = replace(estimates[place], estimates=(*estimates[place].estimates, one))
-    return tuple(estimates)
+def estimate_reports(survey: LocalSurvey, sent: list[Any], query: EstimateQuery) -> tuple[QuestionEstimates, ...]:
+    """Return the estimates of every question, of further ranges of ordered questions, and of crosses."""
+    if not sent:
+        raise InvalidParameter("there is no report yet, so there is nothing to estimate. Wait for one.")
+    tallies = tallies_of(survey, sent)
+    estimates = {one.question: one for one in estimates_from(survey, tallies, query.alpha)}
+    for text in query.ranges:
+        name, one = _range(survey, tallies, text, query.alpha)
+        estimates[name] = replace(estimates[name], estimates=(*estimates[name].estimates, one))
+    pairs = [_pair(text) for text in query.crosses]
+    return (*estimates.values(), *(cross_estimates(survey, sent, pair, query.alpha) for pair in pairs))
+
+
+def _range(survey: LocalSurvey, tallies: Tallies, text: str, alpha: Fraction) -> tuple[str, LocalEstimate]:
+    name, _, ends = text.partition("=")
+    question = survey.question(name) if ends.count(":") == 1 else None
+    if not isinstance(question, OrderedQuestion):
+        raise InvalidParameter(
+            "a range is written NAME=FIRST:LAST, of a question that has first and last, or from and to."
+        )
+    first, last = (question.number(end) for end in ends.split(":"))
+    return name, range_estimate(question, tallies[name], first, last, alpha)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    one, _, other = text.partition(":")
+    if not one or not other:
+        raise InvalidParameter("a cross is written NAME:NAME, with the names of two questions.")
+    return one, other

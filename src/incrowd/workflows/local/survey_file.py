@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ from incrowd.core.rounding import exact
 from incrowd.engines.regular_file import read_bounded
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import check_purpose
-from incrowd.methods.local.choice import categorical, numeric, tree
+from incrowd.methods.local.choice import categorical, numeric, options, tree
+from incrowd.methods.local.mechanisms.options import MOST_OPTIONS
 from incrowd.methods.local.mechanisms.randomizer import MOST, Family
 from incrowd.methods.local.mechanisms.ratio import Weights, check_epsilon, logarithm_of
 from incrowd.methods.local.survey.definition import Batches, LocalSurvey
 from incrowd.methods.local.survey.questions import (
     ChoiceQuestion,
+    MonthQuestion,
     NumberQuestion,
     OrderedQuestion,
+    SeveralQuestion,
     SurveyQuestion,
     WordQuestion,
+    month_number,
 )
+from incrowd.methods.local.survey.steps import WhichAnswers
 from incrowd.workflows.local.survey_texts import survey_texts
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
@@ -38,6 +44,7 @@ _KEYS = frozenset(
         "epsilon",
         "odds",
         "questions",
+        "answers",
         "shuffled",
         "per_person",
         "budget",
@@ -53,7 +60,7 @@ _KEYS = frozenset(
         "translations",
     }
 )
-_MOST_LABELS = 65_536
+_MOST_LABELS = 65_536  # answers of a question: two bytes
 
 
 @dataclass(frozen=True)
@@ -140,19 +147,26 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
     section = _mapping(content, "a survey", _KEYS)
     if section.get("survey") not in ("1", 1):
         raise InvalidParameter("a survey file begins with `survey: 1`, the version of its format.")
-    odds = _odds(section)
     parts = _mapping(section.get("questions"), "questions", None)
-    questions = tuple(_question(str(name), part, odds) for name, part in parts.items())
+    answers = _answers(section)
+    if answers is WhichAnswers.ALL:
+        questions = _parted(section, parts)
+        epsilon = sum((question.epsilon or Fraction(0) for question in questions), Fraction(0))
+    else:
+        odds = _odds(section)
+        questions = tuple(_question(str(name), part, odds) for name, part in parts.items())
+        epsilon = odds.epsilon
     spent = section.get("per_person")
     survey = LocalSurvey(
         _text(section, "name"),
         str(section.get("title") or section["name"]),
-        odds.epsilon,
+        epsilon,
         questions,
         _batches(section.get("shuffled")),
         None if spent is None else exact(spent, "per_person"),
         purpose=_purpose(section),
         texts=survey_texts(section, questions),
+        answers=answers,
     )
     budget = None if section.get("budget") is None else _budget(section["budget"])
     return SurveyFile(survey, folder, _ledger(section), budget, _consent(section))
@@ -175,6 +189,34 @@ def _consent(section: Mapping[str, Any]) -> ConsentSection | None:
     return ConsentSection(registry=_text(part, "registry"), key=_text(part, "key"))
 
 
+def _answers(section: Mapping[str, Any]) -> WhichAnswers:
+    try:
+        return WhichAnswers(section.get("answers") or WhichAnswers.ONE)
+    except ValueError:
+        raise InvalidParameter(
+            "answers: is `one`, so that each person reports one answer, picked at random, or `all`."
+        ) from None
+
+
+def _parted(section: Mapping[str, Any], parts: Mapping[str, Any]) -> tuple[SurveyQuestion, ...]:
+    """Return the questions of a survey of all answers: with an ε each, or with even parts of the survey's."""
+    sections = {str(name): _mapping(part, f"question {name!r}", None) for name, part in parts.items()}
+    own = [part["epsilon"] for part in sections.values() if part.get("epsilon") is not None]
+    whole = section.get("epsilon") is not None
+    if section.get("odds") is not None or len(own) != (0 if whole else len(sections)) or not sections:
+        raise InvalidParameter(
+            "with `answers: all`, the survey has an epsilon, which all questions share evenly, or each question has "
+            "one and the survey none: a person's epsilon is their sum."
+        )
+    share = None if own else exact(section["epsilon"], "epsilon") / len(sections)
+    questions = []
+    for name, part in sections.items():
+        epsilon = exact(part["epsilon"], "epsilon") if share is None else share
+        plain = {key: value for key, value in part.items() if key != "epsilon"}
+        questions.append(replace(_question(name, plain, SurveyOdds.of(epsilon)), epsilon=epsilon))
+    return tuple(questions)
+
+
 def _odds(section: Mapping[str, Any]) -> SurveyOdds:
     if (section.get("epsilon") is None) == (section.get("odds") is None):
         raise InvalidParameter("a survey has an epsilon for each report, or odds of the true answer: one of both.")
@@ -186,12 +228,20 @@ def _odds(section: Mapping[str, Any]) -> SurveyOdds:
 def _question(name: str, part: Any, odds: SurveyOdds) -> SurveyQuestion:
     section = _mapping(part, f"question {name!r}", None)
     text = str(section.get("text") or name)
-    makers = {"categories": _choice, "low": _number, "first": _ordered, "alphabet": _word}
+    makers = {
+        "categories": _choice,
+        "ranges": _ranges,
+        "options": _several,
+        "low": _number,
+        "first": _ordered,
+        "from": _months,
+        "alphabet": _word,
+    }
     fitting = [make for key, make in makers.items() if key in section]
     if len(fitting) != 1 or not name.isidentifier():
         raise InvalidParameter(
-            f"question {name!r} has a name of letters, digits and _, and one of: categories; low and high; first and "
-            "last; alphabet and length."
+            f"question {name!r} has a name of letters, digits and _, and one of: categories; ranges; options; low and "
+            "high; first and last; from and to; alphabet and length."
         )
     plain = {key: value for key, value in section.items() if key not in ("unit", "skip")}
     question = fitting[0](name, text, plain, odds)
@@ -206,6 +256,30 @@ def _choice(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) 
     if len(set(labels)) < len(labels) or not 2 <= len(labels) <= _MOST_LABELS:
         raise InvalidParameter(f"{name!r} has two or more categories, each once, and at most 65,536 of them.")
     return ChoiceQuestion(name, text, categorical(_family(section), len(labels), odds.whole, odds.half), tuple(labels))
+
+
+def _ranges(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    """Return a choice among ranges of whole numbers, of which the first numbers are listed; the last has no end."""
+    _only(section, name, {"text", "ranges", "mechanism"})
+    starts = [_whole(start, "ranges") for start in section["ranges"]] if isinstance(section["ranges"], list) else []
+    if len(starts) < 2 or any(one >= other for one, other in pairwise(starts)):
+        raise InvalidParameter(f"the ranges of {name!r} are a list of their first numbers, two or more, rising.")
+    labels = [str(one) if other == one + 1 else f"{one} to {other - 1}" for one, other in pairwise(starts)]
+    plain = {key: value for key, value in section.items() if key != "ranges"}
+    return _choice(name, text, plain | {"categories": [*labels, f"{starts[-1]} or more"]}, odds)
+
+
+def _several(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    _only(section, name, {"text", "options", "at_most"})
+    labels = section["options"]
+    if not isinstance(labels, list) or not all(isinstance(label, str) and label for label in labels):
+        raise InvalidParameter(f"the options of {name!r} are a list of texts.")
+    if len(set(labels)) < len(labels) or not 2 <= len(labels) <= MOST_OPTIONS:
+        raise InvalidParameter(f"{name!r} has 2 to {MOST_OPTIONS} options, each once.")
+    most = _whole(section.get("at_most") or str(len(labels)), "at_most")
+    if not 1 <= most <= len(labels):
+        raise InvalidParameter(f"at_most of {name!r} is from 1 to the number of its options.")
+    return SeveralQuestion(name, text, options(len(labels), most, odds.epsilon), tuple(labels), most)
 
 
 def _number(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
@@ -223,10 +297,25 @@ def _ordered(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds)
     fanout = _whole(section.get("fanout") or "4", "fanout")
     if not first < last or last - first >= 2**24 or fanout < 2:
         raise InvalidParameter(f"{name!r} goes from first to a larger last, at most 2^24 values, with a fanout from 2.")
-    size, steps = last - first + 1, [1]
+    made = tree(last - first + 1, _steps(last - first + 1, fanout), odds.whole, odds.half)
+    return OrderedQuestion(name, text, made, first)
+
+
+def _months(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:
+    """Return a question for a month; twelve of them, years if the first is a January, are a range of the next level."""
+    _only(section, name, {"text", "from", "to"})
+    first, last = (month_number(str(section.get(key))) for key in ("from", "to"))
+    if first is None or last is None or first >= last:
+        raise InvalidParameter(f"the months of {name!r} go from one to a later one, written as 2024-01.")
+    made = tree(last - first + 1, _steps(last - first + 1, 12), odds.whole, odds.half)
+    return MonthQuestion(name, text, made, first)
+
+
+def _steps(size: int, fanout: int) -> tuple[int, ...]:
+    steps = [1]
     while steps[0] * fanout < size:
         steps.insert(0, steps[0] * fanout)
-    return OrderedQuestion(name, text, tree(size, tuple(steps), odds.whole, odds.half), first)
+    return tuple(steps)
 
 
 def _word(name: str, text: str, section: Mapping[str, Any], odds: SurveyOdds) -> SurveyQuestion:

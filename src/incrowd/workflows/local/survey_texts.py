@@ -7,12 +7,12 @@ from typing import Any
 
 from incrowd.drawing.catalog import BASE
 from incrowd.errors import InvalidParameter
-from incrowd.methods.local.survey.questions import ChoiceQuestion, SurveyQuestion
+from incrowd.methods.local.survey.questions import ChoiceQuestion, SeveralQuestion, SurveyQuestion
 
 ABOUT = ("introduction", "organizer", "contact", "aim", "minutes")
-_LONGEST = 4_000
+_LONGEST = 4_000  # characters of a text on the survey page
 _TRANSLATED = frozenset({"title", *ABOUT, "questions"})
-_OF_QUESTION = frozenset({"text", "unit", "categories"})
+_OF_QUESTION = frozenset({"text", "unit", "categories", "options"})
 
 Texts = dict[str, dict[str, str]]
 
@@ -51,13 +51,13 @@ def _translation(language: str, part: Any, questions: Sequence[SurveyQuestion]) 
     for name, texts in translated.items():
         _check_keys(texts, f"{name!r} of {where}", _OF_QUESTION)
         yield from ((f"{place}.{name}", _text(texts[place], place)) for place in ("text", "unit") if texts.get(place))
-        yield from _labels(names[name], texts.get("categories"), where)
+        yield from _labels(names[name], texts.get("categories") or texts.get("options"), where)
 
 
 def _labels(question: SurveyQuestion, labels: Any, where: str) -> Iterator[tuple[str, str]]:
     if labels is None:
         return
-    own = question.labels if isinstance(question, ChoiceQuestion) else ()
+    own = question.labels if isinstance(question, ChoiceQuestion | SeveralQuestion) else ()
     if not isinstance(labels, list) or len(labels) != len(own) or len(set(map(str, labels))) < len(labels):
         raise InvalidParameter(
             f"{where} has as many categories of {question.name!r} as the survey, in the same order, each once."

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.workflows.policy.policy import Policy
 
-_MEAN = math.sqrt(2 / math.pi)
+_MEAN = math.sqrt(2 / math.pi)  # E|z| of Gaussian noise over its scale
 _RATES = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 _SIDE = 10
 
@@ -109,6 +109,15 @@ def public_table(policy: Policy) -> PublicTable:
     classes = method_class("marginals")(*loss, levels=levels).classes(policy.schema)
     levels = {column.recoding.column.name: column.recoding.level for column in classes}
     return PublicTable(policy.schema, tuple(map(len, classes)), levels, rows, *loss)
+
+
+def pair_error(policy: Policy, rows: int) -> float:
+    """Return the error of synthetic rows due to noise alone, on average over pairs of columns."""
+    method: Any = policy.method
+    sizes = tuple(map(len, method.classes(policy.schema)))
+    table = PublicTable(policy.schema, sizes, dict(method.levels), rows, method.epsilon, method.delta)
+    scale = method.shares(len(sizes), Sensitivity.of(policy.schema.unit)).scale
+    return table.noise(float(scale))
 
 
 def _tried(name: str, table: PublicTable) -> Route:

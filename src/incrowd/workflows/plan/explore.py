@@ -9,17 +9,21 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.table import Engine, Rows
+from incrowd.core.table import Engine, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import LevelSearch, Point, Task, judge
 from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, minimal, optimal
 from incrowd.methods.anonymity.search.rollup import RollupCache
+from incrowd.methods.shared.columns import row_limits
+from incrowd.noise.system import SystemCoins
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.ledger import record_look
 
 if TYPE_CHECKING:
+    from incrowd.core.cells import Cells
+    from incrowd.core.counts import Counts
     from incrowd.core.schema import Schema
     from incrowd.methods.anonymity.search.lattice import Lattice, Node
     from incrowd.workflows.policy.policy import Policy
@@ -132,8 +136,8 @@ def explore(data: object, policy: Policy, wish: SearchRequest = EVERYTHING) -> E
 def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, engine: Engine = LOCAL) -> Explored:
     """Count the table once, and search its levels as the method full-domain would; the look is written in the ledger.
 
-    Every row counts, also those of a person beyond `max_rows`, which a release would draw from; where a purpose is
-    named, every row of people who consent to it.
+    Of each person at most `max_rows` rows count, as in a release; where a purpose is named, only those of people who
+    consent to it.
 
     Source: Samarati 2001 for minimal generalizations; Machanavajjhala et al. 2006 and others for what a class must
     meet, see the method.
@@ -148,8 +152,13 @@ def explore_rows(rows: Rows, policy: Policy, wish: SearchRequest = EVERYTHING, e
     require(rows.names, cells.names)
     record_look(policy, LOOK)
     rows = taking_part(engine, rows, policy)
-    lattice = method.lattice(engine.count(rows, cells), schema, method.people(engine, schema))
+    lattice = method.lattice(_counts(rows, cells, schema, engine), schema, method.people(engine, schema))
     return _Exploring(method, schema, lattice, wish).run()
+
+
+def _counts(rows: Rows, cells: Cells, schema: Schema, engine: Engine) -> Counts:
+    """Count the rows that a release would use, at most `max_rows` of each person: more make classes look larger."""
+    return engine.count(rows, cells, *row_limits(Table(schema, rows, engine), SystemCoins()))
 
 
 @dataclass(frozen=True)
@@ -199,8 +208,8 @@ class _Exploring:
 
 MOST = 500
 """Up to so many combinations are all judged and can be drawn as a diagram."""
-_LISTED = 20_000
-_SECONDS = 30.0
+_LISTED = 20_000  # nodes of a lattice that are drawn or listed
+_SECONDS = 30.0  # of a search, then the best so far is shown
 
 
 @dataclass(frozen=True)
@@ -277,7 +286,7 @@ def lattice_view(
     cells = method.cells(schema)
     require(rows.names, cells.names)
     lattice, task = (
-        method.lattice(engine.count(rows, cells), schema, method.people(engine, schema)),
+        method.lattice(_counts(rows, cells, schema, engine), schema, method.people(engine, schema)),
         method.task(schema),
     )
     result = optimal(lattice, task, SearchLimits(_SECONDS, report=_teller(lattice.nodes, tell)))

@@ -23,6 +23,7 @@ from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.shared.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
+from incrowd.workflows.plan.published import PublishedColumn, published_by
 from incrowd.workflows.plan.warnings import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
@@ -37,7 +38,7 @@ _RATES = (Fraction(1, 10), Fraction(1, 2))
 _DELTA = Fraction(1, 10**6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Forecast:
     """A guarantee with its cost, before anything happens."""
 
@@ -61,6 +62,11 @@ class Forecast:
         """The expected output, from public numbers alone; None where they do not tell it."""
         return expectation_of(self.policy)
 
+    @property
+    def published(self) -> tuple[PublishedColumn, ...]:
+        """Each column as it will be published, with labels made from the schema."""
+        return published_by(self.policy)
+
     @cached_property
     def rehearsed(self) -> GainBand | None:
         """How much of what can be learned noise will probably leave, on made-up rows; None where nothing is learned."""
@@ -81,9 +87,17 @@ class Forecast:
         solved = self.parameters
         return degradation(robust, solved["k"], solved["delta"], self.policy.schema.unit)
 
+    def __repr__(self) -> str:
+        width = max(len(name) for name, _ in self._lines)
+        return "\n".join(["Plan (nothing spent)", *(f"  {name:{width}}  {text}" for name, text in self._lines)])
+
     def _repr_html_(self) -> str:
+        return card("Plan (nothing spent)", facts(self._lines))
+
+    @property
+    def _lines(self) -> list[tuple[str, str]]:
         expected = [("expect", output.sentence) for output in (self.expectation, self.rehearsed) if output is not None]
-        lines = [
+        return [
             ("dataset", self.policy.name),
             ("protects", str(self.guarantee.unit)),
             ("method", self.policy.method.name),
@@ -96,7 +110,6 @@ class Forecast:
             *(("note", text) for text in self.warnings),
             ("verdict", "would be released" if self.allowed else f"would be refused: {self.refusal}"),
         ]
-        return card("Plan (nothing spent)", facts(lines))
 
 
 def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:

@@ -50,8 +50,10 @@ class PolicySection(Section):
     engine: AnyEngine = Field("local", description="The engine; not part of guarantee and policy hash.")
     tables: dict[str, TableSection] | None = Field(None, description="More tables that queries may read.")
     queries: QueriesSection | None = Field(None, description="Which queries are allowed.")
-    nodes: NodesSection | None = Field(None, description="The nodes of a graph, in place of source and columns.")
-    edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes.")
+    nodes: NodesSection | None = Field(
+        None, description="The nodes of a graph, in place of source and columns; default: those of edges."
+    )
+    edges: EdgesSection | None = Field(None, description="The edges of a graph, beside its nodes or alone.")
     risk: dict[str, Exact] | None = Field(
         None,
         description="Maximum gain of an attack over its control group: for each attack or risk, or for any; incrowd "
@@ -76,10 +78,10 @@ class PolicySection(Section):
 
 
 class GraphPolicySection(PolicySection):
-    """The whole policy file of a graph: nodes and edges in place of source and columns."""
+    """The whole policy file of a graph: edges, and perhaps nodes, in place of source and columns."""
 
     columns: dict[str, ColumnSection] = Field(default_factory=dict)
-    nodes: NodesSection
+    nodes: NodesSection = Field(default_factory=lambda: NodesSection(id="id"))
     edges: EdgesSection
 
     @model_validator(mode="after")
@@ -104,5 +106,5 @@ def json_schema() -> dict[str, Any]:
     }
     schema["anyOf"] = [{"required": ["release"]}, {"required": ["queries"]}]
     schema["required"] = [name for name in schema["required"] if name != "columns"]
-    schema["allOf"] = [{"anyOf": [{"required": ["columns"]}, {"required": ["nodes", "edges"]}]}]
+    schema["allOf"] = [{"anyOf": [{"required": ["columns"]}, {"required": ["edges"]}]}]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "incrowd policy", **schema}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.core.domain import Dates, Numbers, Text
@@ -16,20 +17,31 @@ from incrowd.workflows.policy.sections import ColumnSection
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.draft_columns import DraftColumn, drafted_column, public_column
 from incrowd.workflows.profile.draft_text import (
+    BUDGET,
     TAILS,
     DraftGoal,
     DraftRequest,
     Origin,
     column_text,
+    delta_text,
     head_text,
     mapping_text,
     word,
     wrapped,
 )
-from incrowd.workflows.profile.profile import ColumnProfile, PersonColumn, TableProfile, person_column
+from incrowd.workflows.profile.profile import (
+    ColumnProfile,
+    PersonColumn,
+    TableProfile,
+    person_column,
+    person_questions,
+)
+from incrowd.workflows.profile.suggestions import clean_section
 
 _CANDIDATES = 400
 _MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
+_MODEL_CLASSES = 40
+_IMPORTANCE = 3
 
 
 def lowest_levels(columns: Sequence[Column]) -> dict[str, int]:
@@ -48,6 +60,20 @@ def lowest_levels(columns: Sequence[Column]) -> dict[str, int]:
             break
         lowest[widest.name] += 1
     return {name: level for name, level in lowest.items() if level}
+
+
+def highest_levels(columns: Sequence[Column], keep: Sequence[str]) -> dict[str, int]:
+    """Return for each column that must stay the coarsest level that may be chosen: the one below `*`."""
+    return {column.name: max(_finest(column), column.hierarchy.height - 1) for column in columns if column.name in keep}
+
+
+def class_levels(columns: Sequence[Column]) -> dict[str, int]:
+    """Return for each column the finest level whose classes are known and at most forty; `*` where there is none."""
+    levels = {}
+    for column in columns:
+        fit = (level for level in range(column.hierarchy.height) if 1 < _classes(column, level) <= _MODEL_CLASSES)
+        levels[column.name] = next(fit, column.hierarchy.height)
+    return {name: level for name, level in levels.items() if level}
 
 
 def bin_levels(columns: Sequence[Column]) -> dict[str, int]:
@@ -90,9 +116,12 @@ def _classes(column: Column, level: int) -> int:
     return 0 if members is None else len(members.marks)
 
 
+_HOLDER = "by the data holder"
 _MOST_COLUMNS = 8
 _LEAST_COLUMNS = 2
 _ROLES = ("sensitive", "quasi", "plain")
+_BY_FORM = (DraftGoal.CLASSIC, DraftGoal.TABLE)
+_EVERY_COLUMN = (DraftGoal.COUNTS, DraftGoal.QUERIES, *_BY_FORM)
 
 
 @dataclass(frozen=True)
@@ -115,27 +144,52 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
 
     Nothing in it depends on the number of rows or their cells; a classic draft uses the data.
     """
-    unknown = [name for name in wish.public if name not in {column.name for column in profile.columns}]
-    if unknown:
-        raise InvalidParameter(f"there is no column {unknown[0]!r} to give a public source for.")
-    person = person_column(profile)
-    columns = tuple(_column_of(column, wish, person) for column in profile.columns)
-    columns = _chosen(columns) if wish.goal is DraftGoal.MICRODATA else columns
+    names = {column.name for column in profile.columns}
+    purposes = (("give a public source for", wish.public), ("keep", wish.keep), ("confirm", wish.confirmed))
+    for purpose, listed_names in purposes:
+        for name in listed_names:
+            if name not in names:
+                raise InvalidParameter(f"there is no column {name!r} to {purpose}.")
+    person = person_column(profile, wish.unit)
+    doubtful = {question.name for question in person_questions(profile, wish.unit)}
+    columns = tuple(
+        _bounded(_column_of(column, wish, person)) if column.name not in doubtful else _in_doubt(column)
+        for column in profile.columns
+    )
+    columns = columns if wish.goal in _EVERY_COLUMN else _chosen(columns, wish.keep)
+    for column in columns:
+        if column.name in wish.keep and not column.released:
+            raise InvalidParameter(f"{column.name!r} cannot be kept as it is: {_way_out(column)}")
     head = head_text(origin, wish, person)
-    tail, released = release_text(columns, wish.goal)
+    tail, released = release_text(columns, wish.goal, keep=wish.keep, population=wish.population)
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
 
 
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
+    """Return the column of a draft, after its suggested cleaning; that is marked unless it is confirmed."""
+    if column.clean is None or (person is not None and column.name == person.name):
+        return _plain_column(column, wish, person)
+    clean = clean_section(column.clean.cleaning)
+    confirmed = {"confirmed": _HOLDER} if column.name in wish.confirmed else {}
+    return _plain_column(column.cleaned, wish, person).cleaned(clean | confirmed)
+
+
+def _bounded(column: DraftColumn) -> DraftColumn:
+    """Return a column whose section says what becomes of values beyond its bounds."""
+    decided = column.released and "bounds" in column.section
+    return replace(column, section=column.section | {"outside": "ends"}) if decided else column
+
+
+def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
     period = None if wish.period is None else wish.period.bounds
     if person is not None and column.name == person.name:
         return DraftColumn(column.name, {"role": "identifier"}, "the person ID column")
     source = wish.public.get(column.name)
-    if wish.goal is DraftGoal.CLASSIC:
+    if wish.goal in _BY_FORM:
         drafted = drafted_column(column, period)
         return drafted if source is None else drafted.vouched(source)
     drafted = public_column(column, period)
-    if wish.goal is not DraftGoal.MICRODATA and source is None:
+    if wish.goal in _EVERY_COLUMN and source is None:
         return drafted
     bare = drafted.released and "hierarchy" not in drafted.section and drafted.public is None
     if source is None:
@@ -143,15 +197,35 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
     return drafted_column(column, period).vouched(source) if drafted.released else drafted
 
 
-def _chosen(columns: Sequence[DraftColumn]) -> tuple[DraftColumn, ...]:
-    """Release only columns with public values, if enough remain, and at most eight columns."""
+def _in_doubt(column: ColumnProfile) -> DraftColumn:
+    why = "its values repeat like ids of people; if each is one person, draft again with --unit; else let role be quasi"
+    return DraftColumn(column.name, {"role": "withheld", "type": str(column.type)}, why)
+
+
+def _way_out(column: DraftColumn) -> str:
+    """Return why a column that must stay is not released, and what to do."""
+    if column.section["role"] == "identifier":
+        return "it identifies people. Leave it out of --keep."
+    source = f'--public "{column.name}=WHERE IT IS PUBLISHED"'
+    if column.unconfirmed:
+        return f"its cleaning comes from the data. Check it, and confirm it with --confirm {shlex.quote(column.name)}."
+    if len(column.section) > 1:
+        return f"its values come from the data. Name a public list with {source}, or draft --for classic."
+    return "it is free text, or its values are not all of one kind. Correct them first, or give it a hierarchy."
+
+
+def _chosen(columns: Sequence[DraftColumn], keep: Sequence[str] = ()) -> tuple[DraftColumn, ...]:
+    """Release only columns with public values, if enough remain, and at most eight columns; those to keep first."""
     sound = [column for column in columns if column.released and not column.marked]
     free = sound if len(sound) >= _LEAST_COLUMNS else [column for column in columns if column.released]
-    chosen = sorted(free, key=_precedence)[:_MOST_COLUMNS]
+    chosen = sorted(free, key=lambda column: (column.name not in keep, *_precedence(column)))[:_MOST_COLUMNS]
     few = f"with more than {_MOST_COLUMNS} columns nearly all rows are unique; write role: quasi to release it"
+    clean = "its cleaning comes from the data: check it, and draft again with --confirm"
     rows = 'its values come from the data; with a public list write role: quasi, and public: "that list"'
     return tuple(
-        column if column in chosen or not column.released else column.held_back(rows if column not in free else few)
+        column
+        if column in chosen or not column.released
+        else column.held_back(few if column in free else clean if column.unconfirmed else rows)
         for column in columns
     )
 
@@ -160,30 +234,69 @@ def _precedence(column: DraftColumn) -> tuple[int, bool, bool]:
     return _ROLES.index(column.section["role"]), not spoken(column.name, KNOWN), column.public is None
 
 
-def release_text(columns: Sequence[DraftColumn], goal: DraftGoal, folder: Path = Path()) -> tuple[str, tuple[str, ...]]:
+def release_text(
+    columns: Sequence[DraftColumn],
+    goal: DraftGoal,
+    folder: Path = Path(),
+    keep: Sequence[str] = (),
+    population: int | None = None,
+) -> tuple[str, tuple[str, ...]]:
     """Return the text after the columns of a policy, and the released columns; `folder` has their files.
+
+    Columns to `keep` come first, and no level of theirs is `*`.  δ is far below one over the public `population`.
 
     >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
     >>> print(release_text([sex], DraftGoal.COUNTS)[0].splitlines()[2])
       columns: [sex]
     """
-    ranked = sorted((column for column in columns if column.released), key=_precedence)
+    released = (column for column in columns if column.released)
+    ranked = sorted(released, key=lambda column: (column.name not in keep, *_precedence(column)))
     free = [column_of(column.name, ColumnSection(**column.section), folder) for column in ranked]
     if not free:
         raise InvalidParameter("every column is an identifier or free text: none can be released.")
     names = tuple(column.name for column in columns if column.released)
-    filled: dict[str, str] = {}
+    filled = {"budget": budget_text(goal, population), "delta": delta_text(population)}
     if goal is DraftGoal.MICRODATA:
-        filled["levels"] = wrapped(mapping_text(lowest_levels(free)), 4)
-    if goal is DraftGoal.COUNTS:
+        filled |= _chosen_levels(free, keep)
+    if goal is DraftGoal.SYNTHETIC:
+        filled["levels"] = wrapped(mapping_text(class_levels(free)), 4)
+    if goal in (DraftGoal.COUNTS, DraftGoal.TABLE):
         bins = bin_levels(free)
+        absent = [name for name in keep if name not in bins]
+        if absent:
+            raise InvalidParameter(
+                f"{absent[0]!r} has no place in a table of counts: it takes {_DIMENSIONS} columns with at most "
+                f"{_BINS_EACH} declared classes each. Declare its values or bounds, or keep fewer columns."
+            )
         names, filled["levels"] = tuple(bins), mapping_text(bins)
         filled["columns"] = "[" + ", ".join(word(name) for name in bins) + "]"
     if goal is DraftGoal.CLASSIC:
         quasi = [column for column in free if column.role is Role.QUASI]
-        filled["lowest"] = wrapped(mapping_text(open_levels(quasi)), 4)
-        filled["levels"] = wrapped(mapping_text(open_levels([c for c in free if c not in quasi])), 4)
+        stay = highest_levels(quasi, keep)
+        highest = f"\n  highest: {wrapped(mapping_text(stay), 4)}   # these must stay: none becomes *" if stay else ""
+        filled["lowest"] = wrapped(mapping_text(open_levels(quasi)), 4) + highest
+        others = [column for column in free if column not in quasi]
+        filled["levels"] = wrapped(mapping_text({c.name: level for c in others if (level := _finest(c))}), 4)
     return TAILS[goal].format(**filled), names
+
+
+def budget_text(goal: DraftGoal, population: int | None) -> str:
+    """Return the line of the budget: more than the first release spends."""
+    delta = "0" if goal is DraftGoal.COUNTS else delta_text(population, BUDGET)
+    spends = "" if goal is DraftGoal.QUERIES else "; this release spends about half of it"
+    return f"budget: {{epsilon: {BUDGET}, delta: {delta}}}   # for these people, permanently{spends}\n"
+
+
+def _chosen_levels(columns: Sequence[Column], keep: Sequence[str]) -> dict[str, str]:
+    """Return the levels among which a private choice is made, with the importance of columns that must stay."""
+    lowest, highest = lowest_levels(columns), highest_levels(columns, keep)
+    lowest |= {name: min(lowest.get(name, 0), level) for name, level in highest.items() if name in lowest}
+    lines = ""
+    if highest:
+        importance = dict.fromkeys(highest, _IMPORTANCE)
+        lines = f"\n  highest: {wrapped(mapping_text(highest), 4)}   # these must stay: none becomes *"
+        lines += f"\n  importance: {wrapped(mapping_text(importance), 4)}"
+    return {"levels": wrapped(mapping_text(lowest), 4), "highest": lines}
 
 
 def write_draft(text: str, path: Path) -> None:

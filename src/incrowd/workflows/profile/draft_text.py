@@ -16,12 +16,21 @@ from incrowd.workflows.profile.profile import PersonColumn
 
 
 class DraftGoal(StrEnum):
-    """What is released: rows, counts, answers to queries, or rows under k-anonymity alone."""
+    """What is released: rows, synthetic rows, counts, a table with totals, answers, or rows under k-anonymity alone."""
 
     MICRODATA = "microdata"
+    SYNTHETIC = "synthetic"
     COUNTS = "counts"
+    TABLE = "table"
     QUERIES = "queries"
     CLASSIC = "classic"
+
+
+class Use(StrEnum):
+    """What readers do with a release."""
+
+    ROWS = "rows"
+    TABLES = "tables"
 
 
 @dataclass(frozen=True)
@@ -59,14 +68,38 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """The goal of a draft, the reference period if declared, and public sources of some columns."""
+    """The goal of a draft, what is publicly known about the table, and what the data holder decided.
+
+    `public` has sources of some columns' values; `rows` and `population` are approximate public numbers.  `keep` are
+    the columns that must stay, `unit` is the person ID column, and `confirmed` are columns whose cleaning is confirmed.
+    """
 
     goal: DraftGoal = DraftGoal.MICRODATA
     period: DraftPeriod | None = None
     public: Mapping[str, str] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+    rows: int | None = None
+    population: int | None = None
+    unit: str | None = None
+    confirmed: frozenset[str] = frozenset()
 
 
 _WIDTH = 116
+BUDGET = 2
+"""How many releases like its own the budget of a draft can pay: the first draft never spends the whole budget."""
+_DELTA = 6
+
+
+def delta_text(population: int | None, times: int = 1) -> str:
+    """Return a δ well below one over a public number of people, at most a millionth; `times` as much for a budget.
+
+    >>> delta_text(None), delta_text(1_800_000), delta_text(1_800_000, 2)
+    ('1e-6', '1e-8', '2e-8')
+    """
+    digits = 0 if population is None else len(str(population)) + (str(population).strip("0") != "1")
+    return f"{times}e-{max(_DELTA, digits)}"
+
+
 _HEAD = """\
 # Drafted for {goal} from {source}: a start, not a decision. Keep it internal.
 #
@@ -89,10 +122,10 @@ _PEOPLE = """\
 _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
-_NUMBERS = """\
-  # rows: N         # about how many, if that is public: then plan shows the expected output
-  # population: N   # how many people the data could be about, if that is public
-"""
+_NUMBERS = {
+    "rows": "about how many, if that is public: then plan shows the expected output",
+    "population": "how many people the data could be about, if that is public",
+}
 TAILS = {
     DraftGoal.MICRODATA: """\
 release:
@@ -100,10 +133,9 @@ release:
   choosing: 0.1         # of epsilon, for that choice
   rate: 1/2             # sampling rate: each row is sampled in secret
   epsilon: 1            # privacy loss of choice and release together
-  delta: 1e-6           # well below 1 / number of people
-  lowest: {levels}
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
-# Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:
+  delta: {delta:<15}# well below 1 / number of people
+  lowest: {levels}{highest}
+{budget}# Values from the data have no epsilon. To release such a column nevertheless, for k-anonymity alone:
 # budget: {{unbounded: "reason"}}
 """,
     DraftGoal.COUNTS: """\
@@ -112,12 +144,26 @@ release:
   columns: {columns}
   levels: {levels}
   epsilon: 1
-budget: {{epsilon: 1, delta: 0}}   # for these people, permanently
+{budget}""",
+    DraftGoal.SYNTHETIC: """\
+release:
+  method: marginals     # new rows, drawn from noisy counts of the table
+  epsilon: 1
+  delta: {delta:<15}# well below 1 / number of people
+  levels: {levels}
+{budget}""",
+    DraftGoal.TABLE: """\
+release:
+  method: protected-table   # exact counts with totals; small cells, and others that would give them away, are left out
+  columns: {columns}
+  levels: {levels}
+  minimum: 5            # counts below this are left out
+# A table of exact counts has no epsilon. The request for such a draft decided that:
+budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
     DraftGoal.QUERIES: """\
 queries: {{table: rows}}   # the name of the table in queries
-budget: {{epsilon: 1, delta: 1e-6}}   # for these people, permanently
-""",
+{budget}""",
     DraftGoal.CLASSIC: """\
 release:
   method: full-domain   # the finest levels with at least k rows per class, searched in all rows
@@ -141,7 +187,11 @@ def head_text(origin: Origin, wish: DraftRequest, person: PersonColumn | None) -
     dataset = "" if wish.period is None else f"  period: {_quoted(wish.period.text)}\n"
     dataset += _ROWS if person is None else _PEOPLE.format(column=word(person.name))
     name, address = word(stem(origin)), _printable(origin.address)
-    return _HEAD.format(goal=wish.goal, source=address, name=name, dataset=dataset + _NUMBERS, address=source)
+    for key, words in _NUMBERS.items():
+        number = getattr(wish, key)
+        line = f"# {key}: N" if number is None else f"{key}: {number}"
+        dataset += f"  {line:<17} # {words}\n"
+    return _HEAD.format(goal=wish.goal, source=address, name=name, dataset=dataset, address=source)
 
 
 def _value(value: Any) -> str:
@@ -175,13 +225,44 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     if key == "tree":
         lines = [f"{room}  {word(label)}: {wrapped(_listed(words), indent + 4)}" for label, words in value.items()]
         return [f"{room}tree:", *lines]
+    if key == "spellings":
+        lines = [f"{room}  {word(label)}: {wrapped(_listed(others), indent + 4)}" for label, others in value.items()]
+        return [f"{room}spellings:", *lines]
     if isinstance(value, dict):
         return [f"{room}{key}:", *(line for inner, item in value.items() for line in _entry(inner, item, indent + 2))]
-    if key == "categories":
+    if key in ("categories", "missing", "units"):
         return [f"{room}{key}: {wrapped(_listed(value), indent + 2)}"]
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
-    return [f"{room}{key}: {_quoted(value) if key == 'public' else value}"]
+    if key == "outside":
+        return [f"{room}{key}: {value}   # beyond the bounds; ends: the labels say so; or other, or drop"]
+    texts = ("public", "confirmed", "decimal", "thousands")
+    return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
+
+
+def listed_text(values: Sequence[str]) -> str:
+    """Return texts as a list of YAML in one line.
+
+    >>> listed_text(["a", "b: c"])
+    '["a", "b: c"]'
+    """
+    return _listed(values)
+
+
+def section_lines(section: Mapping[str, Any], indent: int) -> list[str]:
+    """Return a section as lines of YAML, texts in quotes.
+
+    >>> section_lines({"k": "5", "lowest": {"age": "1"}}, 2)
+    ['  k: "5"', '  lowest:', '    age: "1"']
+    """
+    room, lines = " " * indent, list[str]()
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            lines += [f"{room}{word(key)}:", *section_lines(value, indent + 2)]
+        else:
+            text = _listed(value) if isinstance(value, list | tuple) else _quoted(str(value))
+            lines.append(f"{room}{word(key)}: {text}")
+    return lines
 
 
 def _listed(values: Sequence[str]) -> str:

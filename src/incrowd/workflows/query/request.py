@@ -91,8 +91,8 @@ class CostEstimate:
         return [*_costs(self.cost, self.left), *again]
 
     def _repr_html_(self) -> str:
-        lines = [("question", self.question), *self.costs, *((column.output, column.words) for column in self.expected)]
-        return card("price", facts(lines), note=" ".join((*self.notes, UNASKED)))
+        lines = [("query", self.question), *self.costs, *((column.output, column.words) for column in self.expected)]
+        return card("cost estimate", facts(lines), note=" ".join((*self.notes, UNASKED)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""

@@ -114,6 +114,7 @@ def dataset_of(policy: Policy, commitment: str | None = None, others: tuple[str,
         declared.separate or None,
         declared.same_people_as or None,
         others or None,
+        declared.population,
     )
 
 

@@ -27,7 +27,7 @@ from incrowd.workflows.report.page import public_report, summary_html
 from incrowd.workflows.verify.signing import private_key, sign
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Released(Release[Any]):
     """A release in memory: `result` and `certificate`, and the report that explains both."""
 

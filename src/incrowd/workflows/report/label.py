@@ -89,7 +89,7 @@ def _about_budget(certificate: Certificate, odds: Odds, total: Odds) -> tuple[Re
     allowed = f" The data holder allowed this and wrote: “{reason}”." if reason else ""
     if not odds.bounded:
         outside = _outside_classes(certificate)
-        kinds = listed([claim.kind for claim in reversed(certificate.claims)]) or "no claim"
+        kinds = listed(list(dict.fromkeys(claim.kind for claim in reversed(certificate.claims)))) or "no claim"
         open_ = "Nothing bounds what someone with background knowledge can learn about one person from this release."
         return (ReportAlert(f"No epsilon: {kinds} only", f"{open_}{_drafted(certificate)}{allowed}"), *outside)
     if not total.bounded:

@@ -6,7 +6,7 @@ report and signature, and on the published output: the same tools render the sam
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -32,6 +32,7 @@ from incrowd.workflows.bounds.odds import PRIORS, Odds
 from incrowd.workflows.registry import picture_of
 from incrowd.workflows.report.curve import loss_curve
 from incrowd.workflows.report.label import Label, label_of
+from incrowd.workflows.report.summary import ReportSummary, summary_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -231,6 +232,7 @@ class ReportPage:
 
     certificate: Certificate
     label: Label
+    summary: ReportSummary
     comparison: Markup | None
     beliefs: tuple[tuple[str, str], ...]
     curve: Markup | None
@@ -243,6 +245,7 @@ class ReportPage:
     conditions: tuple[Remark, ...]
     cards: tuple[Card, ...]
     recoded: tuple[RecodedColumn, ...]
+    levels: Mapping[str, int]
     budget: BudgetOverview
     evidence: Evidence
     identity: tuple[tuple[str, str], ...]
@@ -286,6 +289,7 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
     return ReportPage(
         certificate=certificate,
         label=label,
+        summary=summary_of(certificate, label, len(assumptions(claims)), output),
         comparison=comparison,
         beliefs=tuple((f"{100 * float(p):g} % (1 in {int(1 / p):,})", label.odds.belief(p)) for p in PRIORS)
         if label.odds.bounded
@@ -300,11 +304,19 @@ def _page(certificate: Certificate, output: Any, comparison: Markup | None) -> R
         conditions=tuple(conditions(claims)),
         cards=_cards(certificate),
         recoded=tuple(column for step in steps if isinstance(step, Recode) for column in step.columns),
+        levels=_published_levels(certificate),
         budget=budget_of(certificate.accounting),
         evidence=_evidence(certificate, _sizes(certificate, picture), figure, _tests(certificate, output)),
         identity=_identity(certificate),
         assumptions=tuple(assumptions(claims)),
     )
+
+
+def _published_levels(certificate: Certificate) -> dict[str, int]:
+    """Return the level at which each column was published, where the output shows it."""
+    levels = certificate.evidence.get("levels")
+    pairs = levels.items() if isinstance(levels, dict) else ()
+    return {str(name): level for name, level in pairs if isinstance(level, int)}
 
 
 def describe(certificate: Certificate) -> Description:

@@ -23,6 +23,8 @@ _STYLE = (files("incrowd.workflows.report") / "style.css").read_text(encoding="u
 _NONE = "–"
 _HARDLY = 0.01
 """The share of changed values up to which the page says in words that a column was left as it is."""
+_FOUND = 0.5
+"""The share of rows linked by nearness from which the page says in words that the masks hide hardly anybody."""
 _PRIVATE = 0o600
 _OVER = "in the quasi-identifiers"
 _RISK = ["After", "Rows", "Alone", "Smallest class", "Linked at random", "Linked by nearness"]
@@ -88,11 +90,21 @@ def _columns(named: Sequence[str], steps: Sequence[Mapping[str, Any]]) -> list[l
 
 
 def _without_effect(steps: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each masked column whose values are all still as read, or nearly all."""
-    return [
+    """Return what the masks left as it was: rows, columns, and rows that are still nearest to themselves as read."""
+    last = steps[-1]
+    if len(steps) < 2 or not last["rows"]:
+        return []
+    rows, untouched, near = last["rows"], last.get("untouched", 0), last["near"] or 0.0
+    sentences = [f"The masks changed no value in {untouched:,} of {rows:,} rows."] if untouched else []
+    if near >= _FOUND:
+        sentences.append(
+            f"The nearest row as read is the right one for {near:.1%} of the released rows: an attacker who "
+            "knows these numbers finds the row, although they were changed. Use a stronger mask."
+        )
+    return sentences + [
         f"Column “{column['name']}”: the masks left {1 - column['changed']:.1%} of the values as they were read."
-        for column in steps[-1]["columns"]
-        if steps[-1]["rows"] and column["changed"] <= _HARDLY
+        for column in last["columns"]
+        if column["changed"] <= _HARDLY
     ]
 
 

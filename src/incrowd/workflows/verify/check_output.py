@@ -12,6 +12,8 @@ import pyarrow as pa
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
+from incrowd.core.recoding import Recoding
+from incrowd.core.schema import Schema
 from incrowd.engines.readers.sources import open_source
 from incrowd.verifier.check import STATED, CheckOutcome, Problem, undecided
 
@@ -48,6 +50,23 @@ def _evidence(certificate: Certificate, output: Any, elsewhere: frozenset[str]) 
     compared = {*seen, *stated} - elsewhere
     wrong = sorted(name for name in compared if seen.get(name) != stated.get(name))
     return Problem(f"the evidence {wrong[0]!r} is not what the file shows") if wrong else None
+
+
+def check_levels(certificate: Certificate, schema: Schema, files: tuple[Path, ...]) -> Problem | None:
+    """Return that a file has labels that are not of the levels in the evidence, by the policy's hierarchies; or None.
+
+    Open levels, whose labels no hierarchy lists, are not compared.
+    """
+    for name, stated in certificate.evidence.get("levels", {}).items():
+        levels = stated if isinstance(stated, list) else [stated]
+        classes = [Recoding(schema[name], level).classes for level in levels]
+        if any(item is None for item in classes):
+            continue
+        labels = {label for item in classes if item is not None for label in _text(item.values()).to_pylist()}
+        for batch in open_source(str(files[0])).batches([name]):
+            if not set(_text(batch.column(name).unique()).to_pylist()) <= labels | {None}:
+                return Problem(f"the labels of {name!r} are not those of the levels in the evidence")
+    return None
 
 
 def _scattered(output: Any, file: Path) -> bool:

@@ -53,7 +53,7 @@ class References(TypedDict, total=False):
     distribution: str | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """All findings; passed means that nothing failed, not that nothing is unknown."""
 
@@ -123,6 +123,9 @@ class Verification:
         lines += [("? assumed", finding.why) for finding in open_ if finding.about == _ASSUMED]
         return [*lines, ("✓ passed", _check_count(self.findings))]
 
+    def __repr__(self) -> str:
+        return "\n".join([self.verdict, *(f"  {label}: {text}" for label, text in self.summary)])
+
     def _repr_html_(self) -> str:
         return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
 
@@ -181,7 +184,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
     if Verification(certificate, tuple(findings)).passed:
         findings += _appearance(certificate, folder, data)
     findings += [
-        *_policy(certificate, held.get("policy")),
+        *_policy(certificate, held.get("policy"), placed(certificate, folder, data)),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
         *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
@@ -296,9 +299,12 @@ def _descent(certificate: Certificate, files: tuple[Path, ...], held: References
     yield CheckOutcome("parent", problem, right)
 
 
-def _policy(certificate: Certificate, policy: Policy | SurveyFile | None) -> Iterator[CheckOutcome]:
-    """Recompute the whole plan and compare every leaf of it."""
+def _policy(
+    certificate: Certificate, policy: Policy | SurveyFile | None, files: tuple[Path, ...]
+) -> Iterator[CheckOutcome]:
+    """Recompute the whole plan and compare every leaf of it, and levels in the evidence with the hierarchies."""
     from incrowd.workflows.local.survey_file import SurveyFile
+    from incrowd.workflows.verify.check_output import check_levels
 
     if policy is None:
         return
@@ -306,7 +312,12 @@ def _policy(certificate: Certificate, policy: Policy | SurveyFile | None) -> Ite
     if certificate.policy_hash != (policy.survey.id if isinstance(policy, SurveyFile) else policy.hash):
         yield failed("policy", f"this is not the {'survey' if survey else 'policy'} of the release")
         return
-    problem = _unlike_survey(certificate, policy) if isinstance(policy, SurveyFile) else _unlike(certificate, policy)
+    if isinstance(policy, SurveyFile):
+        problem = _unlike_survey(certificate, policy)
+    else:
+        problem = _unlike(certificate, policy)
+        if problem is None and files and all(map(is_regular, files)):
+            problem = check_levels(certificate, policy.schema, files)
     yield CheckOutcome("policy", problem, "the recomputed plan is identical")
 
 

@@ -127,7 +127,8 @@ def test_a_forged_model_is_found(forge: Callable[[Any], object], words: str, fol
     ("forged", "words"),
     [
         ({"margin of the error": "0.000001"}, "another margin"),
-        ({"mean error of pairs": "-0.1"}, "no share"),
+        ({"mean error of pairs": "-0.1"}, "other fields"),
+        ({"mean error of pairs": "1.1"}, "no share"),
         ({"rows estimated": 1}, "other rows"),
         ({"rows": 1}, "other rows"),
         ({"error scale": "1"}, "cost more"),

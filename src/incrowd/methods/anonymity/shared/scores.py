@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from incrowd.quality.ladder import class_losses
 
 FINENESS = 2**16
 """How many steps one expected row has."""
-_SETTLED = 1e-12
+_SETTLED = 1e-12  # probabilities of suppression below this change no digit of a score
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,17 +84,29 @@ def expected_rows(k: int, rate: Fraction, fineness: int = FINENESS) -> ExpectedR
 
 DETAIL = 2**12
 """How finely a cell's details are measured."""
-_LOW = 32
+_LOW = 32  # sums of halves of 32 bits do not wrap for up to 2³¹ products
 Details = dict[tuple[str, int, int], NDArray[np.int64]]
 
 
-def scores(counts: Counts, choices: Mapping[str, Sequence[int]], expected: ExpectedRows) -> NDArray[np.int64]:
+def scores(
+    counts: Counts,
+    choices: Mapping[str, Sequence[int]],
+    expected: ExpectedRows,
+    importance: Mapping[str, Fraction] = MappingProxyType({}),
+) -> NDArray[np.int64]:
     """Return the worth of every combination of levels, the last column's changing fastest.
 
     `counts` are those of all rows at levels no higher than any choice; a column that is not in `choices` stays.
+    The details of a column count in proportion to its `importance`, 1 by default: the shares of all columns sum to 1,
+    so that one row moves a worth by no more than without.
     """
+    names = [classes.recoding.column.name for classes in counts.classes]
+    total = sum((importance.get(name, Fraction(1)) for name in names), Fraction(0))
+    shares = {name: importance.get(name, Fraction(1)) / total for name in names}
     details: Details = {}
-    worths = [min(score(rolled, expected, details), WIDEST) for rolled in _rolled(counts, list(choices), choices)]
+    worths = [
+        min(score(rolled, expected, details, shares), WIDEST) for rolled in _rolled(counts, list(choices), choices)
+    ]
     return np.array(worths, np.int64)
 
 
@@ -108,7 +121,12 @@ def _rolled(counts: Counts, names: list[str], choices: Mapping[str, Sequence[int
         yield from _rolled(counts, others, choices)
 
 
-def score(counts: Counts, expected: ExpectedRows, details: Details | None = None) -> int:
+def score(
+    counts: Counts,
+    expected: ExpectedRows,
+    details: Details | None = None,
+    shares: Mapping[str, Fraction] = MappingProxyType({}),
+) -> int:
     """Return the worth of one recoding, exactly; `details` remembers those of a column's levels from call to call.
 
     >>> from fractions import Fraction
@@ -127,7 +145,9 @@ def score(counts: Counts, expected: ExpectedRows, details: Details | None = None
     for classes, codes in zip(counts.classes, counts.codes(), strict=True):
         place = (classes.recoding.column.name, classes.recoding.level, len(classes))
         if place not in cached:
-            cached[place] = details_of(classes) // len(counts.classes)
+            share = shares.get(place[0], Fraction(1, len(counts.classes)))
+            parts = (int(whole) * share.numerator // share.denominator for whole in details_of(classes))
+            cached[place] = np.fromiter(parts, np.int64)
         detail += cached[place][codes]
     products = detail * expected.of(counts.counts)
     high, low = int((products >> _LOW).sum()), int((products & (2**_LOW - 1)).sum())  # no sum wraps

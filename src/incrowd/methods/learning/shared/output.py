@@ -22,6 +22,7 @@ from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.shared.models import TABLE, LearnedModel
+from incrowd.methods.learning.shared.sensitivities import other_sensitivity
 from incrowd.methods.learning.shared.steps import (
     CountAllRows,
     CountByTarget,
@@ -136,7 +137,7 @@ class LearningCheck(Check):
         grid = statement.basis.find(CountGrid)
         if grid is not None and grid.columns != len(names):
             return Problem("the grid is over another number of columns")
-        return _unlike_trees(statement)
+        return _unlike_trees(statement) or other_sensitivity(statement)
 
     def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
         file, document = files

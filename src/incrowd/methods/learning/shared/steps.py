@@ -16,7 +16,7 @@ from incrowd.core.claims.privacy import ApproximatePrivacy, PurePrivacy
 from incrowd.core.loss import Pure, Sequence, ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.counts import Law
-from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
+from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions, walk
 from incrowd.core.terms import Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
@@ -74,10 +74,12 @@ _COMPOSED = Theorem("rho-adds-up", "Bun & Steinke 2016, Lemma 2.3: ρ adds up, a
 _CONVERTED = Theorem("rho-converted", "Canonne, Kamath & Steinke 2020, Corollary 13, for ε at δ")
 _ALONE = Condition(
     "model-sums-alone",
-    "what a row adds is whole numbers that follow from this row and from what was published before alone",
+    "what a row adds to a sum is whole numbers that follow from this row and from earlier noisy results alone",
 )
-_EVERY = Condition("every-sum-noisy", "every number of every sum gets noise of its own, those without a row too")
-_AFTER = Condition("model-from-noisy-sums", "the model is made from noisy sums alone")
+EVERY = Condition("every-sum-noisy", "every number of every sum gets noise of its own, those without a row too")
+SUMS = (_ALONE, EVERY)
+"""What holds for sums over all rows; steps that draw rows, deal them or choose have conditions of their own."""
+_AFTER = Condition("model-from-results", "the model is made from the results of these steps alone, without the rows")
 _SHOWN = Condition("model-file-fits", "the columns, classes and numbers of the model's file are those of these steps")
 _INDEPENDENT = Exposure(
     "rows-of-one-person-learned",
@@ -138,6 +140,7 @@ class CountByTarget(Step):
     kind: ClassVar[str] = "count by target"
     title: ClassVar[str] = "Count by target"
     glyph: ClassVar[str | None] = "sorted"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     tables: int
     noise: Law
@@ -169,6 +172,7 @@ class CountAllRows(Step):
 
     kind: ClassVar[str] = "count all rows"
     title: ClassVar[str] = "Count all rows"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     scale: Fraction
 
@@ -194,6 +198,7 @@ class FollowGradients(Step):
 
     kind: ClassVar[str] = "follow gradients"
     title: ClassVar[str] = "Follow gradients"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     rounds: int
     columns: int
@@ -233,6 +238,7 @@ class SumByColumn(Step):
     kind: ClassVar[str] = "sum by column"
     title: ClassVar[str] = "Sum by column"
     glyph: ClassVar[str | None] = "sorted"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     tables: int
     reach: int
@@ -272,6 +278,7 @@ class MultiplyColumns(Step):
 
     kind: ClassVar[str] = "multiply columns"
     title: ClassVar[str] = "Multiply columns"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     numbers: int
     square: int
@@ -304,6 +311,7 @@ class MoveCenters(Step):
 
     kind: ClassVar[str] = "move centers"
     title: ClassVar[str] = "Move centers"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     rounds: int
     centers: int
@@ -336,6 +344,7 @@ class CountGrid(Step):
     kind: ClassVar[str] = "count on a grid"
     title: ClassVar[str] = "Count on a grid"
     glyph: ClassVar[str | None] = "sorted"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     columns: int
     parts: int
@@ -375,7 +384,10 @@ class PublishModel(Step):
 
     @property
     def sentence(self) -> str:
-        return f"The model ({self.model.words}) is computed from the noisy sums alone, and published."
+        return (
+            f"The model ({self.model.words}) is computed from the results of the steps before, without further access "
+            "to the rows, and published."
+        )
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         unit, guarantee, loss = basis.unit, basis.guarantee, basis.guarantee.loss
@@ -386,7 +398,7 @@ class PublishModel(Step):
             "adjacency": unit.adjacency,
             "max_rows": unit.max_rows,
             "unit": unit,
-            "preconditions": (*proved(_ALONE, _EVERY, _AFTER), *checked(_SHOWN), *assumed(guarantee.assumes)),
+            "preconditions": (*proved(*_proofs(basis), _AFTER), *checked(_SHOWN), *assumed(guarantee.assumes)),
             "not_protected": (GROUPS, *several, *number),
         }
         if isinstance(loss, Sequence):
@@ -395,3 +407,8 @@ class PublishModel(Step):
             rho, theorem = getattr(loss, "rho", None), (*guarantee.because, _CONVERTED)
             return (ApproximatePrivacy(**shared, delta=guarantee.delta, rho=rho, theorem=theorem),)  # type: ignore[arg-type]
         return (PurePrivacy(**shared, theorem=guarantee.because),)  # type: ignore[arg-type]
+
+
+def _proofs(basis: ClaimBasis) -> tuple[Condition, ...]:
+    """Return what each mechanism of a model proves, those of candidates included, each once."""
+    return tuple(dict.fromkeys(condition for step in walk(basis.steps) for condition in getattr(step, "proves", ())))

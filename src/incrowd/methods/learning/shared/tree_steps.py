@@ -10,12 +10,12 @@ from incrowd.core.loss import Gaussian, Sampled, Sequence
 from incrowd.core.steps.counts import Law
 from incrowd.core.steps.samples import COINS
 from incrowd.core.steps.step import Step, StepGuarantee, assumptions
-from incrowd.core.terms import Theorem
+from incrowd.core.terms import Condition, Theorem
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted, share
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.shared.moves import gaussian_rho, squared_move
-from incrowd.methods.learning.shared.steps import counts_guarantee, spent
+from incrowd.methods.learning.shared.steps import EVERY, SUMS, counts_guarantee, spent
 
 if TYPE_CHECKING:
     from incrowd.core.unit import Unit
@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 CHOICES = Theorem(
     "exponential-concentrated",
     "Rogers & Steinke 2021: a choice by the exponential mechanism with ε is ε²/8-zero-concentrated",
+)
+
+_CUTS = Condition(
+    "cuts-chosen-privately",
+    "every cut of a tree is drawn by the exponential mechanism, from scores that one row moves by at most 1",
+)
+_DEALT = Condition(
+    "rows-dealt-to-trees",
+    "each row counts in one tree, which its own random draw names, in a leaf of cuts drawn without rows",
+)
+_SAMPLED = Condition(
+    "sampled-sums-alone",
+    "what a sampled row adds to a sum is whole numbers that follow from this row and from earlier noisy results alone",
 )
 
 
@@ -39,6 +52,7 @@ class GrowTrees(Step):
     kind: ClassVar[str] = "grow trees"
     title: ClassVar[str] = "Grow trees"
     glyph: ClassVar[str | None] = "sorted"
+    proves: ClassVar[tuple[Condition, ...]] = (_CUTS,)
 
     trees: int
     depth: int
@@ -91,6 +105,11 @@ class CountLeaves(Step):
         return self.noise.source
 
     @property
+    def proves(self) -> tuple[Condition, ...]:
+        """What holds for the counts."""
+        return (_DEALT, EVERY) if self.dealt else SUMS
+
+    @property
     def counts(self) -> int:
         """To how many counts a row adds."""
         return 1 if self.dealt else self.trees
@@ -119,6 +138,7 @@ class SumLeaves(Step):
     kind: ClassVar[str] = "sum in leaves"
     title: ClassVar[str] = "Sum in leaves"
     glyph: ClassVar[str | None] = "sorted"
+    proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     trees: int
     depth: int
@@ -166,6 +186,7 @@ class SampleGradients(Step):
     kind: ClassVar[str] = "follow gradients of samples"
     title: ClassVar[str] = "Follow gradients of samples"
     glyph: ClassVar[str | None] = "drawn"
+    proves: ClassVar[tuple[Condition, ...]] = (_SAMPLED, EVERY)
 
     rounds: int
     rate: Fraction

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 
-LARGEST = 256
+LARGEST = 256  # values a report may name: a byte
 
 Table = NDArray[np.int64]
 
@@ -157,8 +157,8 @@ def _bare(x: int, y: int, prime: int) -> int:
     return sum(digit * prime**place for place, digit in enumerate(digits))
 
 
-_LARGEST_SEED = 2**53
-_CELLS = 2**24
+_LARGEST_SEED = 2**53  # seeds and reports are computed in browsers too, exact up to 2⁵³
+_CELLS = 2**24  # outcomes that are listed for the check: 128 MB
 
 
 @dataclass(frozen=True)
@@ -278,6 +278,10 @@ class LocalHashing(Categorical):
             total += (own == answers[at : at + rows, None]).sum(axis=0)
         return total
 
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        seeds, answers = np.divmod(reports, self.width)
+        return np.equal(self.hashed(seeds[:, None], np.arange(self.size)[None, :]), answers[:, None])
+
     def law(self, value: int) -> Mapping[Any, Fraction]:
         own = self.hashed(np.arange(self.seeds, dtype=np.int64), np.array(value, np.int64))
         chances = {True: self.p / self.seeds, False: (1 - self.p) / (self.width - 1) / self.seeds}
@@ -335,6 +339,11 @@ class HadamardResponse(Categorical):
         counts = np.bincount(reports, minlength=self.outcomes).astype(np.int64)
         rows = (len(reports) + _transformed(counts)) // 2
         return rows[1 : self.size + 1]
+
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        odd = np.bitwise_count(reports[:, None] & np.arange(1, self.size + 1)[None, :]) & 1
+        even: NDArray[np.bool_] = np.equal(odd, 0)
+        return even
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
         half = self.outcomes // 2

@@ -36,6 +36,7 @@ class Family(StrEnum):
     HASHING = "local-hashing"
     HADAMARD = "hadamard"
     SUBSET = "subset"
+    OPTIONS = "options"
     DUCHI = "duchi"
     WINDOW = "window"
     MIXTURE = "mixture"
@@ -45,8 +46,8 @@ class Family(StrEnum):
 class Randomness:
     """Everything that a draw needs: the family, the size of its domain, two weights, and what its family adds.
 
-    `width` is the number of hashed values, of values in a subset, or half of a window; `share` how many of 1,024
-    reports of a mixture come from the window.
+    `width` is the number of hashed values, of values in a subset, of options in which answers differ, or half of a
+    window; `share` how many of 1,024 reports of a mixture come from the window.
     """
 
     family: Family
@@ -83,6 +84,11 @@ class Categorical:
         return self.weights.own + self.weights.other
 
     @property
+    def values(self) -> int:
+        """How many values an answer can have."""
+        return self.size
+
+    @property
     def ratio(self) -> Fraction:
         """By how much a report is likelier for one value than for another, at most."""
         return self.weights.value
@@ -113,6 +119,10 @@ class Categorical:
 
     def support(self, reports: Reports) -> Values:
         """Return by how many reports each value is supported."""
+        raise NotImplementedError
+
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        """Return for each report which values it supports, a row each."""
         raise NotImplementedError
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
@@ -205,6 +215,9 @@ class Response(Categorical):
 
     def support(self, reports: Reports) -> Values:
         return np.bincount(reports, minlength=self.size).astype(np.int64)
+
+    def members(self, reports: Reports) -> NDArray[np.bool_]:
+        return np.equal(reports[:, None], np.arange(self.size)[None, :])
 
     def law(self, value: int) -> Mapping[Any, Fraction]:
         return {report: self.p if report == value else self.q for report in range(self.size)}

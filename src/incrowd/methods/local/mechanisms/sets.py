@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 
-_BYTES = 7
+_BYTES = 7  # of a word of 64 bits that are used: signed numbers stay positive
 _WORD = 2 ** (8 * _BYTES)
 
 
@@ -62,7 +62,7 @@ def threshold(chance: Fraction) -> tuple[int, Fraction]:
 
 
 Bits = NDArray[np.bool_]
-_CELLS = 2**22
+_CELLS = 2**22  # bits of reports at a time: 4 MB
 LONGEST = 2**16
 """The largest domain whose values have a bit each."""
 
@@ -81,7 +81,7 @@ class SetReports(Categorical):
         return self.size
 
     def randomize(self, values: Values, coins: Coins) -> Reports:
-        check_values(values, self.size)
+        check_values(values, self.values)
         rows = max(64, _CELLS // self.size)
         parts = [self._packed(values[at : at + rows], coins) for at in range(0, len(values), rows)]
         return np.concatenate([np.zeros((0, -(-self.size // 8)), np.uint8), *parts])
@@ -98,6 +98,9 @@ class SetReports(Categorical):
         for part in self._unpacked(reports):
             total += part.sum(axis=0, dtype=np.int64)
         return total
+
+    def members(self, reports: Reports) -> Bits:
+        return np.unpackbits(reports, axis=1, count=self.size, bitorder="little").astype(np.bool_)
 
     def _unpacked(self, reports: Reports) -> Iterator[NDArray[np.uint8]]:
         for at in range(0, len(reports), CHUNK):

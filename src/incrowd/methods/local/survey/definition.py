@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -26,16 +26,26 @@ from incrowd.drawing.catalog import document
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
 from incrowd.methods.local.mechanisms.randomizer import Family, LevelTree, Randomness
+from incrowd.methods.local.mechanisms.ratio import exponential_below
 from incrowd.methods.local.survey.output import SurveyTable
 from incrowd.methods.local.survey.questions import (
     Asks,
     ChoiceQuestion,
+    MonthQuestion,
     NumberQuestion,
     OrderedQuestion,
+    SeveralQuestion,
     SurveyQuestion,
     WordQuestion,
+    month_number,
 )
-from incrowd.methods.local.survey.steps import AskedQuestion, CollectReports, ShuffleReports, values_of_response
+from incrowd.methods.local.survey.steps import (
+    AskedQuestion,
+    CollectReports,
+    ShuffleReports,
+    WhichAnswers,
+    values_of_response,
+)
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -44,8 +54,8 @@ if TYPE_CHECKING:
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
 WORDS = "words.json"
-SCRIPTS = ("randomizer.js", "published.js", "explanation.js", "page.js", WORDS)
-"""What the page of a survey runs, and its sentences: how it randomizes, checks a survey, explains chance, and asks."""
+SCRIPTS = ("randomizer.js", "published.js", "explanation.js", "fields.js", "page.js", WORDS)
+"""What the page of a survey runs, and its sentences: it randomizes, checks a survey, explains chance, and asks."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
@@ -65,9 +75,10 @@ class Batches:
 
 @dataclass(frozen=True)
 class LocalSurvey:
-    """What is asked of whom: every person answers one question, drawn at random if there are several.
+    """What is asked of whom: a report is about one question, drawn at random if there are several, or about all.
 
-    Guarantee: ε for one report, replaced: whatever the answer, and whoever reads the report.
+    Guarantee: ε for one report, replaced: whatever the answers, and whoever reads the report.  Where a report is about
+    all questions, each has a part of ε, and the parts add up to it.
     Assumes: randomizing happens at the person, by the published script; one report is sent.
     Source: Warner 1965; Kasiviswanathan et al. 2011.
     """
@@ -82,11 +93,14 @@ class LocalSurvey:
     purpose: str | None = None
     texts: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """What the page shows besides, by language and place: introduction, organizer, questions, units, categories."""
+    answers: WhichAnswers = WhichAnswers.ONE
+    """Which answers a report holds."""
 
     def __post_init__(self) -> None:
         names = [question.name for question in self.questions]
         if not names or len(set(names)) < len(names):
             raise InvalidParameter("a survey has at least one question, and each has a name of its own.")
+        self._check_parts()
         if not self.scripts:
             object.__setattr__(self, "scripts", script_hashes())
         if self.per_person is not None and self.per_person < self.epsilon:
@@ -94,15 +108,30 @@ class LocalSurvey:
         if not all(_LANGUAGE.fullmatch(language) for language in self.texts):
             raise InvalidParameter("a language is written as two or three small letters, such as en or de.")
 
+    def _check_parts(self) -> None:
+        """Refuse a survey of all answers whose questions do not each have a part of ε, or whose parts are not ε."""
+        parts = [question.epsilon for question in self.questions]
+        if self.answers is WhichAnswers.ONE:
+            if any(part is not None for part in parts):
+                raise InvalidParameter("a question has an epsilon of its own only in a survey with `answers: all`.")
+            return
+        if sum(part or 0 for part in parts) != self.epsilon:
+            raise InvalidParameter("the epsilons of all questions add up to that of the survey.")
+        for question in self.questions:
+            if question.epsilon is None or question.ratio > exponential_below(question.epsilon):
+                raise InvalidParameter(f"a report about {question.name!r} would lose more than its epsilon.")
+
     @cached_property
     def public(self) -> dict[str, Any]:
         """What anyone may know, and a page needs: with the hashes of the scripts."""
         shuffled = None if self.batches is None else {name: str(part) for name, part in vars(self.batches).items()}
         purpose = {} if self.purpose is None else {"purpose": self.purpose}
         texts = {"texts": {language: dict(part) for language, part in self.texts.items()}} if self.texts else {}
+        together = {} if self.answers is WhichAnswers.ONE else {"answers": str(self.answers)}
         return (
             purpose
             | texts
+            | together
             | {
                 "survey": 1,
                 "name": self.name,
@@ -133,16 +162,16 @@ class LocalSurvey:
         questions = tuple(
             AskedQuestion(question.name, str(question.asks), question.randomness) for question in self.questions
         )
-        collect = CollectReports(self.id, tuple(self.scripts.items()), questions, self.epsilon, self.purpose)
+        scripts = tuple(self.scripts.items())
+        collect = CollectReports(self.id, scripts, questions, self.epsilon, self.purpose, self.answers)
         if self.batches is None:
             return (collect,)
         return collect, ShuffleReports(**vars(self.batches))
 
     def _shuffled(self, batches: Batches) -> Decimal:
-        collect = self._steps()[0]
-        ratio = max(question.ratio for question in self.questions)
-        values = values_of_response(collect) if isinstance(collect, CollectReports) else None
-        return round_up(Fraction(shuffled_epsilon(ratio, batches.honest, batches.delta, values)))
+        collect = next(step for step in self._steps() if isinstance(step, CollectReports))
+        values = values_of_response(collect)
+        return round_up(Fraction(shuffled_epsilon(collect.ratio, batches.honest, batches.delta, values)))
 
     def _table(self, _rows: Any, _coins: Coins) -> SurveyTable:
         return SurveyTable.of(self._steps(), canonical(self.public))
@@ -164,6 +193,8 @@ class LocalSurvey:
         if set(answers) != set(self.names):
             raise InvalidParameter(f"the survey asks {', '.join(self.names)}: give one answer of each person to each.")
         codes = [question.codes(answers[question.name]) for question in self.questions]
+        if self.answers is WhichAnswers.ALL:
+            return self._randomize_all(codes, coins)
         places = coins.below(len(self.questions), len(codes[0]))
         reports: list[dict[str, Any]] = [{} for _ in places]
         for place, (question, code) in enumerate(zip(self.questions, codes, strict=True)):
@@ -173,13 +204,36 @@ class LocalSurvey:
                 reports[row] = {"survey": self.id, "question": question.name, "report": report}
         return reports
 
+    def _randomize_all(self, codes: list[NDArray[np.int64]], coins: Coins) -> list[dict[str, Any]]:
+        columns = [
+            question.plain(question.randomize(question.filled(code, coins), coins))
+            for question, code in zip(self.questions, codes, strict=True)
+        ]
+        return [
+            {"survey": self.id, "reports": dict(zip(self.names, row, strict=True))}
+            for row in zip(*columns, strict=True)
+        ]
+
     def read(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
         """Return for each question which reports are about it, and the reports; refuse what is none of this survey."""
+        keys = {"survey", "reports"} if self.answers is WhichAnswers.ALL else {"survey", "question", "report"}
         for report in reports:
-            if not isinstance(report, dict) or set(report) != {"survey", "question", "report"}:
-                raise InvalidParameter("a report names its survey and question and holds one report: it is refused.")
+            if not isinstance(report, dict) or set(report) != keys:
+                raise InvalidParameter(f"a report of this survey has {', '.join(sorted(keys))}: it is refused.")
             if report["survey"] != self.id:
                 raise InvalidParameter("a report belongs to another survey, or another version of it: it is refused.")
+        return self._read_all(reports) if self.answers is WhichAnswers.ALL else self._read_one(reports)
+
+    def _read_all(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
+        parts = [report["reports"] for report in reports]
+        if not all(isinstance(part, dict) and set(part) == set(self.names) for part in parts):
+            raise InvalidParameter("a report does not answer every question of the survey: it is refused.")
+        rows = np.arange(len(parts), dtype=np.int64)
+        return {
+            question.name: (rows, question.read([part[question.name] for part in parts])) for question in self.questions
+        }
+
+    def _read_one(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
         names = [report["question"] for report in reports]
         if not all(isinstance(name, str) and name in self.names for name in names):
             raise InvalidParameter("a report answers a question that the survey does not ask: it is refused.")
@@ -201,7 +255,7 @@ def script_hashes() -> dict[str, str]:
     """Return the SHA-256 of each script.
 
     >>> sorted(script_hashes())
-    ['explanation.js', 'page.js', 'published.js', 'randomizer.js', 'words.json']
+    ['explanation.js', 'fields.js', 'page.js', 'published.js', 'randomizer.js', 'words.json']
     """
     return {name: sha256(script(name)).hexdigest() for name in SCRIPTS}
 
@@ -257,26 +311,35 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
             str(language): {str(place): str(text) for place, text in part.items()}
             for language, part in public.get("texts", {}).items()
         },
+        WhichAnswers(public.get("answers", WhichAnswers.ONE)),
     )
 
 
 def _question(plain: Mapping[str, Any]) -> SurveyQuestion:
-    name, text, skip = str(plain["name"]), str(plain["text"]), plain.get("skip")
+    part = plain.get("epsilon")
+    question = _bare_question(plain, str(plain["name"]), str(plain["text"]))
+    return replace(question, skip=plain.get("skip"), epsilon=None if part is None else Fraction(short(part)))
+
+
+def _bare_question(plain: Mapping[str, Any], name: str, text: str) -> SurveyQuestion:
     made = [_randomizer(weights) for weights in plain["randomizers"]]
     match Asks(plain["asks"]):
         case Asks.CHOICE:
-            return ChoiceQuestion(name, text, made[0], tuple(map(str, plain["labels"])), skip=skip)
+            return ChoiceQuestion(name, text, made[0], tuple(map(str, plain["labels"])))
+        case Asks.SEVERAL:
+            return SeveralQuestion(name, text, made[0], tuple(map(str, plain["labels"])), int(plain["most"]))
         case Asks.NUMBER:
             low, high = (Fraction(short(plain[end])) for end in ("low", "high"))
-            return NumberQuestion(name, text, made[0], low, high, skip=skip)
+            return NumberQuestion(name, text, made[0], low, high)
         case Asks.ORDERED:
             first, last = int(plain["first"]), int(plain["last"])
-            return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first, skip=skip)
+            return OrderedQuestion(name, text, _tree(plain, last - first + 1, made), first)
+        case Asks.MONTH:
+            first, last = (month_number(plain[end]) or 0 for end in ("first", "last"))
+            return MonthQuestion(name, text, _tree(plain, last - first + 1, made), first)
         case Asks.WORD:
             alphabet, length = str(plain["alphabet"]), min(int(plain["length"]), _LONGEST)
-            return WordQuestion(
-                name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length, skip=skip
-            )
+            return WordQuestion(name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length)
 
 
 def _tree(plain: Mapping[str, Any], size: int, levels: list[Any]) -> LevelTree:

@@ -17,6 +17,7 @@ export function supportOf(plain) {
     Object.entries(plain).filter(([name]) => name !== "family").map(([name, text]) => [name, BigInt(text)]));
   switch (plain.family) {
     case "response": { const all = own + (size - 1n) * other; return [[own, all], [other, all]]; }
+    case "options":
     case "symmetric-unary": return [[own, own + other], [other, own + other]];
     case "optimal-unary": return [[1n, 2n], [other, own + other]];
     case "local-hashing": return [[own, own + (width - 1n) * other], [1n, width]];
@@ -69,8 +70,8 @@ export function dots(text, caption) {
 /** The labels that a report speaks for, or null where that takes more than reading its bits. */
 export function spokenFor(question, report) {
   const [{ family }] = question.randomizers;
-  if (question.asks !== "choice") return null;
+  if (!question.labels) return null;
   if (family === "response") return [question.labels[report]];
-  if (!["subset", "symmetric-unary", "optimal-unary"].includes(family)) return null;
+  if (!["subset", "symmetric-unary", "optimal-unary", "options"].includes(family)) return null;
   return question.labels.filter((_, at) => (parseInt(report.slice(2 * (at >> 3), 2 * (at >> 3) + 2), 16) >> (at & 7)) & 1);
 }

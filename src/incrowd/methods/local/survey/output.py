@@ -151,13 +151,23 @@ def _definition_problem(definition: Path, step: CollectReports, shuffled: Shuffl
     weights = [{name: row.get(name) for name in COLUMNS[3:]} for row in published]
     expected = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
     same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
-    same = same and public.get("purpose") == step.purpose
+    same = same and public.get("purpose") == step.purpose and public.get("answers", "one") == str(step.answers)
     batches = None if shuffled is None else {name: str(part) for name, part in vars(shuffled).items()}
     if public.get("shuffled") != batches:
         return Problem("reports are shuffled in other batches, or with another delta, than the definition says")
+    if not all(_options_fit(question) for question in public["questions"]):
+        return Problem("two answers to a question can differ in more options than its weights are made for")
     if same and weights == expected and public["scripts"] == dict(step.scripts):
         return None
     return Problem("the published definition is not the one that the steps name")
+
+
+def _options_fit(question: Mapping[str, Any]) -> bool:
+    """Whether a question with several answers divides its loss among all options in which two of them can differ."""
+    if question["asks"] != "several":
+        return True
+    (weights,) = question["randomizers"]
+    return int(weights["width"]) >= min(len(question["labels"]), 2 * int(question["most"]))
 
 
 def clones_delta(ratio: float, people: int, epsilon: float) -> float:

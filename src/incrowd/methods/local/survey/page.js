@@ -3,17 +3,18 @@
 // Answers, random numbers and the report are in memory alone.  Stored is that a token was used: a digest of survey and
 // token with the epsilon of the report, before it is first sent.  So a token is never randomized for twice.
 import { belief, dots, filled, languageOf, ofHundred, spokenFor, supportOf } from "./explanation.js";
+import { answerOf, fits, inputsOf, listed, made, monthName, monthText } from "./fields.js";
 import { checkedId, fraction, sha256 } from "./published.js";
-import { codeOf, randomize, systemWords } from "./randomizer.js";
+import { randomize, systemWords } from "./randomizer.js";
 
-const PREFIX = "incrowd.", USED = "incrowd.used.", SPENT = "incrowd.spent", TOKEN = /^[0-9a-f]{64}$/, FEW = 12;
+const PREFIX = "incrowd.", USED = "incrowd.used.", SPENT = "incrowd.spent", TOKEN = /^[0-9a-f]{64}$/;
 const ABOUT = ["organizer", "contact", "aim"];
 
 const $ = id => document.getElementById(id);
-const made = (tag, text = "", more = {}) => Object.assign(document.createElement(tag), { textContent: text, ...more });
 const near = text => { const [top, bottom] = fraction(text); return Number(top) / Number(bottom); };
 
-let current = null;  // { token, coins, report, answers, body, marked }: the report of the token in hand
+let current = null;  // { token, coins, report, body, marked }: the report of the token in hand
+let tape = { token: "", words: [] };  // what the generator drew for a token: answers that are changed meet the same chance
 let survey = null, words = null, language = "en", fields = [], message = null, linked = false;
 
 /** One of the page's own sentences, in the language in use. */
@@ -66,24 +67,16 @@ function tell(...names) {
 
 function hintOf(question) {
   const unit = text(`unit.${question.name}`, about(`unit.${question.name}`)), tail = unit ? ` ${unit}` : "";
-  const places = { number: () => [near(question.low), near(question.high)], ordered: () => [question.first, question.last] };
-  if (question.asks === "choice") return say("hint-choice");
-  if (question.asks === "word") return say("hint-word", { length: question.length, alphabet: question.alphabet });
-  const [low, high] = places[question.asks]();
-  return `${say(`hint-${question.asks}`, { low: low.toLocaleString(language), high: high.toLocaleString(language) })}${tail}`;
-}
-
-function inputsOf(question, id) {
-  if (question.asks !== "choice") {
-    const inputMode = { number: "decimal", ordered: "numeric" }[question.asks] ?? "text";
-    return [made("input", "", { id, autocomplete: "off", spellcheck: false, inputMode })];
-  }
-  if (question.labels.length > FEW) {
-    const select = made("select", "", { id, autocomplete: "off" });
-    select.append(made("option", "", { value: "" }), ...question.labels.map(value => made("option", "", { value })));
-    return [select];
-  }
-  return question.labels.map((value, at) => made("input", "", { type: "radio", name: id, id: `${id}-${at}`, value }));
+  const number = value => value.toLocaleString(language);
+  const places = {
+    choice: () => ({}),
+    several: () => ({ most: number(Number(question.most)) }),
+    number: () => ({ low: number(near(question.low)), high: number(near(question.high)) }),
+    ordered: () => ({ low: number(Number(question.first)), high: number(Number(question.last)) }),
+    month: () => ({ low: monthText(question.first, language), high: monthText(question.last, language) }),
+    word: () => ({ length: question.length, alphabet: question.alphabet }),
+  };
+  return `${say(`hint-${question.asks}`, places[question.asks]())}${question.labels && unit ? ` (${unit})` : tail}`;
 }
 
 /** The card of a question: its text, what may be answered, fields, "skip", an error, and how chance protects. */
@@ -96,11 +89,11 @@ function card(question) {
   inputs.forEach(input => input.setAttribute("aria-describedby", `${parts.hint.id} ${parts.error.id}`));
   parts.explained.setAttribute("aria-live", "polite");
   const rows = inputs.map((input, at) => {
-    const row = made("div", "", { className: input.type === "radio" ? "row" : "" });
-    row.append(...(input.type === "radio" ? [input, labels[at]] : [input]));
+    const row = made("div", "", { className: listed(inputs) ? "row" : "" });
+    row.append(...(listed(inputs) ? [input, labels[at]] : question.asks === "month" ? [labels[at], " ", input] : [input]));
     return row;
   });
-  if (inputs[0].type !== "radio") inputs[0].setAttribute("aria-labelledby", parts.legend.id);
+  if (!listed(inputs) && question.asks !== "month") inputs[0].setAttribute("aria-labelledby", parts.legend.id);
   const skipping = made("div", "", { className: "row" });
   skipping.append(skip, skips);
   box.append(parts.legend, parts.number, parts.hint, ...rows, parts.error);
@@ -112,24 +105,9 @@ function card(question) {
   return made_;
 }
 
-function answerOf({ inputs, skip }) {
-  if (skip.checked) return "";
-  return (inputs[0].type === "radio" ? inputs.find(input => input.checked)?.value : inputs[0].value.trim()) ?? "";
-}
-
-/** The answer as it is written into a report: a comma in a number is read as a point, as languages write it. */
-const plainAnswer = entry => (entry.question.asks === "number" ? answerOf(entry).replace(",", ".") : answerOf(entry));
-
 function clearError(entry) {
   entry.error.textContent = "";
   entry.inputs.forEach(input => input.removeAttribute("aria-invalid"));
-}
-
-/** Whether an answer can be reported; a question that has no "skip" needs one. */
-function fits(entry) {
-  const answer = plainAnswer(entry);
-  if (answer === "" && !entry.skip.checked) return entry.question.asks === "word" && entry.question.skip === undefined;
-  try { codeOf(entry.question, answer); return true; } catch { return false; }
 }
 
 function refuse(entry) {
@@ -137,12 +115,23 @@ function refuse(entry) {
   entry.inputs.forEach(input => input.setAttribute("aria-invalid", "true"));
 }
 
+const amount = number => (Math.ceil(1000 * number * (1 - 1e-12)) / 1000).toLocaleString(language, { maximumFractionDigits: 3 });
+
+/** What several answers to one question reveal: each option by itself, and all that can differ. */
+function explainOptions({ question, explained, pictures }) {
+  const [plain] = question.randomizers, [own, rest] = supportOf(plain).map(ofHundred);
+  const total = near(question.epsilon ?? survey.epsilon), width = Number(plain.width);
+  explained.textContent = say("options", { own, rest, width, part: amount(total / width), total: amount(total) });
+  pictures.append(dots(own, say("case-chosen")), dots(rest, say("case-not-chosen")));
+}
+
 /** How chance protects the answer that was given, with its own numbers; nothing before one is given. */
 function explain(entry) {
-  const { question, explained, pictures } = entry, given = plainAnswer(entry);
+  const { question, explained, pictures } = entry, given = answerOf(entry);
   entry.inputs.forEach(input => { input.disabled = entry.skip.checked; });
   pictures.replaceChildren();
   explained.textContent = "";
+  if (question.asks === "several") { explainOptions(entry); return; }
   if (!fits(entry) || (given === "" && !entry.skip.checked)) return;
   if (question.asks !== "choice") {
     explained.textContent = say("belief", { own: belief(question.randomizers).toLocaleString(language) });
@@ -154,15 +143,21 @@ function explain(entry) {
   pictures.append(dots(own, say("case-own")), dots(rest, say("case-other")));
 }
 
-// Whoever comes next finds nothing: no answer, no random number, no report.
-function forget(token = "") {
+// Answers that were not sent can be changed; the report in hand is gone.
+function reopen() {
   current = null;
-  $("form").reset();
-  $("token").value = token;
-  linked = TOKEN.test(token);
   ["coins", "sent", "meaning"].forEach(id => $(id).replaceChildren());
   $("entries").disabled = false;
   $("result").hidden = true;
+}
+
+// Whoever comes next finds nothing: no answer, no random number, no report.
+function forget(token = "") {
+  tape = { token, words: [] };
+  $("form").reset();
+  $("token").value = token;
+  linked = TOKEN.test(token);
+  reopen();
   fields.forEach(entry => { clearError(entry); explain(entry); });
   showToken();
   tell();
@@ -175,6 +170,14 @@ function showToken() {
 
 const problem = (...names) => Object.assign(new Error(names[0]), { names });
 
+/** Words from the browser's generator, noted down: whoever changes answers before sending gets the same ones again. */
+function wordsOf(token) {
+  if (tape.token !== token) tape = { token, words: [] };
+  const { words: noted } = tape, next = systemWords();
+  let at = 0;
+  return () => { if (at === noted.length) noted.push(next()); return noted[at++]; };
+}
+
 function reportOf(id) {
   const token = $("token").value.trim(), wrong = fields.filter(entry => !fits(entry));
   fields.forEach(clearError);
@@ -186,19 +189,22 @@ function reportOf(id) {
     throw problem("token-wrong", "nothing");
   }
   if (wrong.length) {
-    wrong[0].inputs[0].focus();
-    throw problem("nothing");
+    wrong[0].inputs.find(input => !input.value || input.type !== "select-one")?.focus();
+    throw problem("check-answers", "nothing");
   }
   if (localStorage.getItem(placeOf(id, token)) !== null) throw problem("token-used", "nothing");
   if (!allowed(survey, localStorage)) throw problem("limit", "nothing");
-  const answers = Object.fromEntries(fields.map(entry => [entry.question.name, plainAnswer(entry)]));
-  const drawn = randomize(survey, id, answers, systemWords());
+  const answers = Object.fromEntries(fields.map(entry => [entry.question.name, answerOf(entry)]));
+  const drawn = randomize(survey, id, answers, wordsOf(token));
   const body = JSON.stringify({ reports: [{ token, report: drawn.report }] });
   return { token, coins: drawn.coins, report: drawn.report, body, marked: false };
 }
 
-/** What a report says, in words. */
-function meaningOf({ question: name, report }) {
+/** The parts of a report: of one question, or of all. */
+const partsOf = ({ question, report, reports }) => (reports ? Object.entries(reports) : [[question, report]]);
+
+/** What a report says about a question, in words. */
+function meaningOf([name, report]) {
   const question = survey.questions.find(each => each.name === name), labels = spokenFor(question, report);
   const shown = labels?.map(label => labelOf(question, question.labels.indexOf(label)));
   const lines = survey.questions.length > 1 ? [say("result-question", { question: textOf(question) })] : [];
@@ -210,8 +216,8 @@ function meaningOf({ question: name, report }) {
 
 /** The random numbers in words, with what those mean that are easily said. */
 function coinLines({ coins, report }) {
-  const several = survey.questions.length > 1, total = survey.questions.length;
-  const question = survey.questions.find(each => each.name === report.question), [plain] = question.randomizers;
+  const total = survey.questions.length, several = total > 1 && survey.answers !== "all", [[name]] = partsOf(report);
+  const question = survey.questions.find(each => each.name === name), [plain] = question.randomizers;
   const response = question.asks === "choice" && plain.family === "response", at = several ? 1 : 0;
   return coins.map((coin, place) => {
     const drawn = say("coin", { last: `${BigInt(coin.below) - 1n}`, drawn: coin.drawn });
@@ -221,9 +227,10 @@ function coinLines({ coins, report }) {
 }
 
 function show() {
-  $("meaning").replaceChildren(...meaningOf(current.report).map(line => made("p", line)));
+  $("meaning").replaceChildren(...partsOf(current.report).flatMap(meaningOf).map(line => made("p", line)));
   $("coins").replaceChildren(...coinLines(current).map(line => made("li", line)));
   $("sent").textContent = JSON.stringify(current.report);
+  $("again").hidden = $("again-note").hidden = current.marked;
   $("entries").disabled = true;
   $("result").hidden = false;
 }
@@ -262,12 +269,14 @@ async function submit(id) {
   $("send").disabled = true;
   try {
     await mark(id);
+    show();
     tell(...await send().catch(() => ["not-reached"]));
   } catch (refusal) {
     forget();
     tell(...refusal.names);
   }
   $("send").disabled = false;
+  $("message").focus();
 }
 
 const factor = () => {
@@ -284,13 +293,26 @@ function speak() {
   const minutes = about("minutes"), rows = ABOUT.map(place => [say(place), about(place)]);
   rows.push([say("time"), minutes && say("minutes", { number: minutes })], [say("consent-purpose"), survey.purpose]);
   $("about").replaceChildren(...rows.filter(([, part]) => part).flatMap(([name, part]) => [made("dt", name), made("dd", part)]));
-  $("promise").textContent = say("factor", { factor: factor() });
-  $("several").hidden = survey.questions.length === 1;
+  $("promise").textContent = say("factor", { factor: factor(), epsilon: amount(near(survey.epsilon)) });
+  $("several").textContent = severalText();
   $("shuffled").textContent = survey.shuffled === null ? "" : say("shuffled", { number: Number(survey.shuffled.batch).toLocaleString(language) });
   $("unreviewed").hidden = words.reviewed.includes(language);
   fields.forEach(speakCard);
   if (current !== null) show();
   if (message !== null) tell(...message);
+}
+
+/** Whether one answer is picked or all are sent; then how much each reveals, and all of them together. */
+function severalText() {
+  if (survey.questions.length === 1) return "";
+  if (survey.answers !== "all") return say("one-question");
+  const parts = survey.questions.map(question => amount(near(question.epsilon))).join(" + ");
+  return say("all-answers", { sum: `${parts} = ${amount(near(survey.epsilon))}` });
+}
+
+function speakMonth({ inputs: [month], labels }) {
+  ["month", "year"].forEach((name, at) => { labels[at].textContent = say(name); });
+  Array.from(month.options).slice(1).forEach((option, at) => { option.textContent = monthName(at, language); });
 }
 
 function speakCard(entry, at) {
@@ -299,7 +321,8 @@ function speakCard(entry, at) {
   number.textContent = fields.length > 1 ? say("card", { number: at + 1, total: fields.length }) : "";
   hint.textContent = hintOf(question);
   labels.forEach((label, place) => { label.textContent = question.labels ? labelOf(question, place) : ""; });
-  if (inputs[0].tagName === "SELECT") {
+  if (question.asks === "month") speakMonth(entry);
+  else if (inputs[0].tagName === "SELECT") {
     question.labels.forEach((_, place) => { inputs[0].options[place + 1].textContent = labelOf(question, place); });
   }
   skips.textContent = say("skip");
@@ -327,7 +350,7 @@ function listen(id) {
     }
   });
   $("send").addEventListener("click", () => submit(id));
-  $("again").addEventListener("click", () => { forget($("token").value.trim()); (fields[0].inputs[0]).focus(); });
+  $("again").addEventListener("click", () => { reopen(); tell(); fields[0].inputs[0].focus(); });
 }
 
 // Another link was opened in this tab: its token starts afresh. The same one again keeps its report.
@@ -350,7 +373,7 @@ async function start(token) {
     forget(token);
     window.addEventListener("hashchange", arrive);
     window.addEventListener("pagehide", () => forget());
-    $("page").hidden = false;
+    $("page").hidden = $("languages").hidden = false;
     document.documentElement.dataset.ready = "yes";
   } catch (refusal) {
     $("page").hidden = $("form").hidden = true;

@@ -1,8 +1,10 @@
 // A survey is checked before anything is randomized, as the Python client does it: its shape, each weight against the
 // stated epsilon, and the digest of all that is published.  Numbers are exact: whole numbers and fractions of them.
 
+import { monthOf } from "./randomizer.js";
+
 const DOMAIN = "incrowd survey 1", NOTHING = "Nothing was randomized or sent.";
-const LARGEST = 1n << 62n, MOST = 1n << 48n, LONGEST = 1n << 16n, FINEST = 1n << 20n, SEEDS = 1n << 53n;
+const LARGEST = 1n << 62n, MOST = 1n << 48n, LONGEST = 1n << 16n, FINEST = 1n << 20n, SEEDS = 1n << 53n, MOST_OPTIONS = 32n;
 const LARGEST_EPSILON = 28n, FINEST_EPSILON = 10n ** 40n, SMALLEST_DELTA = 10n ** 20n, LARGEST_BATCH = 10n ** 8n;
 const TERMS = 60n, TERMS_EACH = 8n, DIGITS = 1000;
 // Finite fields that are not of prime size: the prime, the degree, and the first irreducible polynomial.
@@ -135,6 +137,11 @@ function subset({ size, own, other, width }) {
   return width * own + (size - width) * other;
 }
 
+function options({ size, own, other, width }) {
+  require(size <= MOST_OPTIONS && width >= 2n && width <= size);
+  return own + other;
+}
+
 const pair = ({ own, other }) => own + other;
 const bits = told => { require(told.size <= LONGEST); return pair(told); };
 const sign = ({ size, own, other }) => 2n * size * (own + other);
@@ -158,6 +165,7 @@ const CATEGORICAL = {
   "hadamard": [[], pair],
   "subset": [["width"], subset],
 };
+const OPTIONS = { "options": [["width"], options] };
 const NUMERIC = { "duchi": [[], sign], "window": [["width"], windowed], "mixture": [["width", "share"], mixture] };
 
 /** The size of a randomizer, and how much likelier a report is for one value than for another, as top and bottom. */
@@ -169,8 +177,8 @@ function randomizer(plain, families) {
   require(told.other > 0n && told.own >= told.other);
   require(told.size >= (families === NUMERIC ? 1n : 2n) && told.size <= (families === NUMERIC ? FINEST : MOST));
   require(total(told, plain) <= LARGEST);
-  const power = plain.family === "symmetric-unary" ? 2n : 1n;
-  return { size: told.size, ratio: [told.own ** power, told.other ** power] };
+  const power = { "symmetric-unary": 2n, "options": told.width }[plain.family] ?? 1n;
+  return { width: told.width, size: told.size, ratio: [told.own ** power, told.other ** power] };
 }
 
 const single = (question, families) => {
@@ -195,6 +203,14 @@ const ASKS = {
     require(level.size === BigInt(labels.length));
     return [level];
   }],
+  several: [["labels", "most"], question => {
+    const { labels } = question, level = single(question, OPTIONS), most = whole(question.most);
+    require(Array.isArray(labels) && labels.every(isText) && new Set(labels).size === labels.length);
+    require(labels.every(label => label && !/^ | $|;/.test(label)));
+    require(level.size === BigInt(labels.length) && most >= 1n && most <= level.size);
+    require(level.width === (2n * most < level.size ? 2n * most : level.size));
+    return [level];
+  }],
   number: [["low", "high"], question => {
     require(above(fraction(question.high), fraction(question.low)));
     return [single(question, NUMERIC)];
@@ -202,6 +218,12 @@ const ASKS = {
   ordered: [["first", "last", "steps"], question => {
     const [first, last] = [whole(question.first), whole(question.last)];
     require(first <= MOST && first >= -MOST && last > first);
+    return tree(question, last - first + 1n);
+  }],
+  month: [["first", "last", "steps"], question => {
+    require([question.first, question.last].every(text => isText(text) && text.length === 7));
+    const [first, last] = [question.first, question.last].map(monthOf);
+    require(first !== null && last !== null && last > first);
     return tree(question, last - first + 1n);
   }],
   word: [["alphabet", "length", "steps"], question => {
@@ -215,8 +237,9 @@ const ASKS = {
 function levelsOf(question) {
   require(isMapping(question) && isText(question.asks) && Object.hasOwn(ASKS, question.asks));
   const [names, levels] = ASKS[question.asks];
-  const skip = Object.hasOwn(question, "skip") ? ["skip"] : [];
-  keysOf(question, "name", "text", "asks", "randomizers", ...names, ...skip);
+  const skip = Object.hasOwn(question, "skip") ? ["skip"] : [], part = Object.hasOwn(question, "epsilon") ? ["epsilon"] : [];
+  keysOf(question, "name", "text", "asks", "randomizers", ...names, ...skip, ...part);
+  require(!skip.length || question.asks !== "several");
   require(isText(question.name) && isText(question.text) && Array.isArray(question.randomizers));
   if (skip.length) require(question.asks === "choice" ? question.labels?.includes?.(question.skip) : question.skip === "random");
   return levels(question);
@@ -230,7 +253,10 @@ function checkTexts(texts) {
 function checkShape(survey) {
   const purpose = isMapping(survey) && Object.hasOwn(survey, "purpose") ? ["purpose"] : [];
   const texts = isMapping(survey) && Object.hasOwn(survey, "texts") ? ["texts"] : [];
-  keysOf(survey, "survey", "name", "title", "epsilon", "questions", "shuffled", "per_person", "scripts", ...purpose, ...texts);
+  const answers = isMapping(survey) && Object.hasOwn(survey, "answers") ? ["answers"] : [];
+  const optional = [...purpose, ...texts, ...answers];
+  keysOf(survey, "survey", "name", "title", "epsilon", "questions", "shuffled", "per_person", "scripts", ...optional);
+  require(!answers.length || survey.answers === "all");
   if (texts.length) checkTexts(survey.texts);
   require(survey.survey === 1 && [survey.name, survey.title, ...purpose.map(name => survey[name])].every(isText));
   require(Array.isArray(survey.questions) && survey.questions.length);
@@ -244,14 +270,32 @@ function checkShape(survey) {
   require(!above([1n, SMALLEST_DELTA], delta) && above([1n, 1n], delta));
 }
 
+function checkEpsilon(text) {
+  const [top, bottom] = fraction(text);
+  require(top > 0n && top <= LARGEST_EPSILON * bottom && bottom <= FINEST_EPSILON);
+}
+
+/** Where every question is answered, each has a part of epsilon, loses no more, and the parts add up. */
+function checkParts(survey, ratios) {
+  const parts = survey.questions.map(question => question.epsilon);
+  if (survey.answers !== "all") { require(parts.every(part => part === undefined)); return; }
+  parts.forEach(checkEpsilon);
+  const [top, bottom] = parts.map(fraction).reduce(([one, by], [other, of]) => [one * of + other * by, by * of]);
+  const [whole_, of] = fraction(survey.epsilon);
+  require(top * of === whole_ * bottom);
+  require(!parts.some((part, at) => above(ratios[at], exponentialBelow(fraction(part)))));
+}
+
 /** The largest ratio of a survey; anything that no collector publishes is refused. */
 function largestRatio(survey) {
   checkShape(survey);
-  const [top, bottom] = fraction(survey.epsilon);
-  require(top > 0n && top <= LARGEST_EPSILON * bottom && bottom <= FINEST_EPSILON);
-  const levels = survey.questions.flatMap(levelsOf), names = survey.questions.map(question => question.name);
+  checkEpsilon(survey.epsilon);
+  const names = survey.questions.map(question => question.name), larger = (one, other) => (above(other, one) ? other : one);
+  const ratios = survey.questions.map(question => levelsOf(question).map(level => level.ratio).reduce(larger));
   require(new Set(names).size === names.length);
-  const largest = levels.map(level => level.ratio).reduce((one, other) => (above(other, one) ? other : one));
+  checkParts(survey, ratios);
+  const times = ([top, bottom], [other, by]) => [top * other, bottom * by];
+  const largest = ratios.reduce(survey.answers === "all" ? times : larger);
   require(survey.shuffled === null || above(largest, [1n, 1n]));
   return largest;
 }

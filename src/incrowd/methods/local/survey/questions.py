@@ -15,6 +15,7 @@ from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.hashed import Galois, LocalHashing
 from incrowd.methods.local.mechanisms.numbers import Numeric
+from incrowd.methods.local.mechanisms.options import OptionBits
 from incrowd.methods.local.mechanisms.randomizer import MOST, Categorical, LevelTree, Randomness, Values
 
 if TYPE_CHECKING:
@@ -25,7 +26,10 @@ PARTS = 2**20
 SKIPPED = -1
 """The code of a skipped question whose answer is drawn at random."""
 RANDOM = "random"
+SEPARATOR = ";"
+"""Stands between several answers to one question."""
 _LAST_LETTER = 0xFFFF
+_MONTH = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])(-[0-9]{2})?")
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 
 
@@ -33,8 +37,10 @@ class Asks(StrEnum):
     """What a question asks for."""
 
     CHOICE = "choice"
+    SEVERAL = "several"
     NUMBER = "number"
     ORDERED = "ordered"
+    MONTH = "month"
     WORD = "word"
 
 
@@ -45,6 +51,8 @@ class SurveyQuestion:
     `skip` says what an empty answer stands for: one of the categories, or an answer drawn evenly at random, which is
     then randomized like any other.  So a report of a person who skipped is a mixture of the reports of those who did
     not, and the ratio of any two reports stays the same.
+
+    `epsilon` is the part of the survey's ε that this answer may lose, where every question is answered.
     """
 
     asks: ClassVar[Asks]
@@ -53,6 +61,7 @@ class SurveyQuestion:
     text: str
     randomizer: Any
     skip: str | None = field(default=None, kw_only=True)
+    epsilon: Fraction | None = field(default=None, kw_only=True)
 
     def _check_skip(self) -> None:
         if self.skip not in (None, RANDOM):
@@ -119,6 +128,7 @@ class SurveyQuestion:
             "randomizers": randomizers,
             **self._domain(),
             **({} if self.skip is None else {"skip": self.skip}),
+            **({} if self.epsilon is None else {"epsilon": str(self.epsilon)}),
         }
 
     def _domain(self) -> dict[str, Any]:
@@ -157,6 +167,41 @@ class ChoiceQuestion(SurveyQuestion):
 
     def _domain(self) -> dict[str, Any]:
         return {"labels": list(self.labels)}
+
+
+@dataclass(frozen=True)
+class SeveralQuestion(SurveyQuestion):
+    """Any number of several options up to `most`, none of them included: silence is an answer like any other."""
+
+    asks: ClassVar[Asks] = Asks.SEVERAL
+
+    labels: tuple[str, ...]
+    most: int
+
+    def __post_init__(self) -> None:
+        made = self.randomizer
+        if not isinstance(made, OptionBits) or made.size != len(self.labels) or len(set(self.labels)) != made.size:
+            raise InvalidParameter(f"{self.name!r} has each option once, and a randomizer of options.")
+        if any(label != label.strip(" ") or not label or SEPARATOR in label for label in self.labels):
+            raise InvalidParameter(f"an option of {self.name!r} is a text without {SEPARATOR!r}, which stands between.")
+        if self.skip is not None or not 1 <= self.most <= made.size or made.width != min(made.size, 2 * self.most):
+            raise InvalidParameter(
+                f"{self.name!r} says how many options may be chosen, and has no skip: choosing none is an answer."
+            )
+
+    def codes(self, answers: Sequence[str]) -> Values:
+        codes = {answer: self._code(answer) for answer in set(answers)}
+        return np.array([codes[answer] for answer in answers], np.int64)
+
+    def _code(self, answer: str) -> int:
+        chosen = [part.strip(" ") for part in answer.split(SEPARATOR)] if answer.strip(" ") else []
+        places = [self.labels.index(label) if label in self.labels else -1 for label in chosen]
+        if -1 in places or len(set(places)) < len(places) or len(places) > self.most:
+            raise self._refuse()
+        return sum(1 << place for place in places)
+
+    def _domain(self) -> dict[str, Any]:
+        return {"labels": list(self.labels), "most": str(self.most)}
 
 
 @dataclass(frozen=True)
@@ -227,17 +272,64 @@ class OrderedQuestion(TreeQuestion):
         if abs(self.first) > MOST:
             raise InvalidParameter(f"the numbers of {self.name!r} lie within 2^48 of zero.")
 
+    @property
+    def last(self) -> int:
+        """The largest number."""
+        return self.first + self.randomizer.size - 1
+
+    def number(self, answer: str) -> int:
+        """Return the whole number of an answer, or refuse what is none."""
+        if re.fullmatch(r"-?[0-9]{1,9}", answer) is None:
+            raise self._refuse()
+        return int(answer)
+
+    def label(self, number: int) -> str:
+        """Return a whole number as an answer is written."""
+        return str(number)
+
     def codes(self, answers: Sequence[str]) -> Values:
-        if not all(self._skips(answer) or re.fullmatch(r"-?[0-9]{1,9}", answer) for answer in answers):
+        codes = {answer: SKIPPED if self._skips(answer) else self._code(answer) for answer in set(answers)}
+        return np.array([codes[answer] for answer in answers], np.int64)
+
+    def _code(self, answer: str) -> int:
+        number = self.number(answer)
+        if not self.first <= number <= self.last:
             raise self._refuse()
-        skipped = np.array([self._skips(answer) for answer in answers], np.bool_)
-        codes = np.array([int(answer or self.first) - self.first for answer in answers], np.int64)
-        if codes.size and not 0 <= codes.min() <= codes.max() < self.randomizer.size:
-            raise self._refuse()
-        return np.where(skipped, SKIPPED, codes)
+        return number - self.first
 
     def _domain(self) -> dict[str, Any]:
-        return {"first": str(self.first), "last": str(self.first + self.randomizer.size - 1)}
+        return {"first": self.label(self.first), "last": self.label(self.last)}
+
+
+@dataclass(frozen=True)
+class MonthQuestion(OrderedQuestion):
+    """A date, of which the month is reported: months are counted from the year 0 on.
+
+    >>> month_number("2024-02-29"), month_text(24_289)
+    (24289, '2024-02')
+    """
+
+    asks: ClassVar[Asks] = Asks.MONTH
+
+    def number(self, answer: str) -> int:
+        number = month_number(answer)
+        if number is None:
+            raise self._refuse()
+        return number
+
+    def label(self, number: int) -> str:
+        return month_text(number)
+
+
+def month_number(text: str) -> int | None:
+    """Return the number of the month of a date, written as 2024-02 or 2024-02-29; None if it is none."""
+    match = _MONTH.fullmatch(text)
+    return None if match is None else 12 * int(match[1]) + int(match[2]) - 1
+
+
+def month_text(number: int) -> str:
+    """Return a month as it is written."""
+    return f"{number // 12:04}-{number % 12 + 1:02}"
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,11 @@ function unary(told, value, coins, optimal) {
   return hexadecimal(bits);
 }
 
+function options(told, value, coins) {
+  const bits = coins.flips(told.other, told.own + told.other, Number(told.size));
+  return hexadecimal(bits.map((bit, at) => bit !== (((value >> BigInt(at)) & 1n) === 1n)));
+}
+
 function duchi(told, value, coins) {
   const drawn = coins.below(2n * told.size * (told.own + told.other));
   return drawn < told.own * (told.size + value) + told.other * (told.size - value) ? 1n : -1n;
@@ -161,6 +166,7 @@ const FAMILIES = {
   "local-hashing": hashed,
   "hadamard": hadamard,
   "subset": subset,
+  "options": options,
   "duchi": (told, value, coins) => Number(duchi(told, value, coins)),
   "window": (told, value, coins) => Number(windowed(told, value, coins)),
   "mixture": (told, value, coins) => Number(mixture(told, value, coins)),
@@ -177,10 +183,17 @@ function fraction(text) {
 
 const floor = (top, bottom) => (top >= 0n ? top / bottom : -((bottom - 1n - top) / bottom));
 
+/** The number of the month of a date, or null. */
+export function monthOf(text) {
+  const match = /^([0-9]{4})-(0[1-9]|1[0-2])(-[0-9]{2})?$/.exec(text);
+  return match && 12n * BigInt(match[1]) + BigInt(match[2]) - 1n;
+}
+
 /** How many whole numbers an answer can be, where one that was skipped is drawn evenly. */
 function valuesOf(question) {
   if (question.asks === "number") return 2n * BigInt(question.randomizers[0].size) * PARTS + 1n;
   if (question.asks === "ordered") return BigInt(question.last) - BigInt(question.first) + 1n;
+  if (question.asks === "month") return monthOf(question.last) - monthOf(question.first) + 1n;
   return BigInt(question.alphabet.length + 1) ** BigInt(question.length);
 }
 
@@ -194,6 +207,16 @@ export function codeOf(question, answer) {
     case "choice": {
       const place = question.labels.indexOf(answer);
       return place < 0 ? refuse() : BigInt(place);
+    }
+    case "several": {
+      const plain = text => text.replace(/^ +| +$/g, ""), parts = plain(answer) ? answer.split(";") : [];
+      const chosen = parts.map(part => question.labels.indexOf(plain(part)));
+      if (chosen.includes(-1) || new Set(chosen).size < chosen.length || chosen.length > Number(question.most)) refuse();
+      return chosen.reduce((code, place) => code | (1n << BigInt(place)), 0n);
+    }
+    case "month": {
+      const month = monthOf(answer), [first, last] = [question.first, question.last].map(monthOf);
+      return month === null || month < first || month > last ? refuse() : month - first;
     }
     case "ordered": {
       if (!/^-?[0-9]{1,9}$/.test(answer)) refuse();
@@ -222,22 +245,24 @@ export function codeOf(question, answer) {
   }
 }
 
-/** One report about all answers, by name: which question is answered is drawn, then the report. */
-export function randomize(survey, id, answers, words) {
-  const codes = survey.questions.map(question => codeOf(question, answers[question.name]));
-  const coins = coinsOf(words);
-  const place = Number(coins.below(BigInt(survey.questions.length)));
-  const question = survey.questions[place], levels = question.randomizers.map(weights);
-  codes[place] ??= coins.below(valuesOf(question));
+/** The randomized answer to one question; a code that was skipped is drawn evenly. */
+function randomized(question, known, coins) {
+  const levels = question.randomizers.map(weights), code = known ?? coins.below(valuesOf(question));
   const draw = (level, value) => FAMILIES[level.family](level, value, coins);
-  let report;
-  if (question.asks === "number") {
-    report = draw(levels[0], (codes[place] + coins.below(PARTS)) / PARTS - levels[0].size);
-  } else if (question.steps) {
-    const level = Number(coins.below(BigInt(levels.length)));
-    report = [level, draw(levels[level], codes[place] / BigInt(question.steps[level]))];
-  } else {
-    report = draw(levels[0], codes[place]);
+  if (question.asks === "number") return draw(levels[0], (code + coins.below(PARTS)) / PARTS - levels[0].size);
+  if (!question.steps) return draw(levels[0], code);
+  const level = Number(coins.below(BigInt(levels.length)));
+  return [level, draw(levels[level], code / BigInt(question.steps[level]))];
+}
+
+/** One report about all answers, by name: every answer is randomized, or one of a question that is drawn. */
+export function randomize(survey, id, answers, words) {
+  const codes = survey.questions.map(question => codeOf(question, answers[question.name])), coins = coinsOf(words);
+  if (survey.answers === "all") {
+    const parts = survey.questions.map((question, at) => [question.name, randomized(question, codes[at], coins)]);
+    return { report: { reports: Object.fromEntries(parts), survey: id }, coins: coins.noted };
   }
+  const place = Number(coins.below(BigInt(survey.questions.length))), question = survey.questions[place];
+  const report = randomized(question, codes[place], coins);
   return { report: { question: question.name, report, survey: id }, coins: coins.noted };
 }

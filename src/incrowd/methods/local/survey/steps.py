@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -121,6 +123,13 @@ class ShuffledPrivacy(Claim):
         )
 
 
+class WhichAnswers(StrEnum):
+    """Which answers a report holds: one, of a question that is drawn at random, or all."""
+
+    ONE = "one"
+    ALL = "all"
+
+
 @dataclass(frozen=True)
 class AskedQuestion:
     """A question: its name, what it asks for, and the weights of its randomizers, level by level."""
@@ -132,7 +141,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class CollectReports(Step):
-    """Each person answers one question and sends a randomized report; `survey` is the digest of what is published."""
+    """Each person sends a report of randomized answers; `survey` is the digest of what is published."""
 
     kind: ClassVar[str] = "collect reports"
     title: ClassVar[str] = "Randomize before sending"
@@ -144,6 +153,7 @@ class CollectReports(Step):
     epsilon: Fraction
     purpose: str | None = None
     """What people must have consented to when they are invited, where the survey asks for it."""
+    answers: WhichAnswers = WhichAnswers.ONE
 
     def __post_init__(self) -> None:
         if not self.questions or not all(question.randomizers for question in self.questions):
@@ -163,15 +173,16 @@ class CollectReports(Step):
 
     @property
     def ratio(self) -> Fraction:
-        """By how much a report is likelier for one answer than for another, at most."""
-        return max(
-            randomizer_of(randomness).ratio for question in self.questions for randomness in question.randomizers
-        )
+        """By how much a report is likelier for some answers than for others, at most."""
+        ratios = [max(randomizer_of(part).ratio for part in question.randomizers) for question in self.questions]
+        return max(ratios) if self.answers is WhichAnswers.ONE else math.prod(ratios, start=Fraction(1))
 
     @property
     def sentence(self) -> str:
         number = counted(len(self.questions), "question")
-        which = "answers" if len(self.questions) == 1 else "answers one, drawn at random, of"
+        single, together = len(self.questions) == 1, self.answers is WhichAnswers.ALL
+        which = "answers" if single or together else "answers one, drawn at random, of"
+        added = "; the losses of all answers add up to epsilon" if together and not single else ""
         invited = (
             ""
             if self.purpose is None
@@ -179,8 +190,8 @@ class CollectReports(Step):
             "stands at that moment, and for nobody else; whose a token is, the collector does not know."
         )
         return (
-            f"Each person {which} {number}; the answer is randomized before it is sent, and only the report is sent."
-            f"{invited}"
+            f"Each person {which} {number}; {'every' if added else 'the'} answer is randomized before it is sent, and "
+            f"only the report is sent{added}.{invited}"
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -204,7 +215,8 @@ class CollectReports(Step):
 
     @property
     def _random_level(self) -> bool:
-        return len(self.questions) > 1 or any(len(question.randomizers) > 1 for question in self.questions)
+        several = len(self.questions) > 1 and self.answers is WhichAnswers.ONE
+        return several or any(len(question.randomizers) > 1 for question in self.questions)
 
 
 @dataclass(frozen=True)

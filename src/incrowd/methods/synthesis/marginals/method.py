@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.cells import Cells
-from incrowd.core.domain import Numbers, Text
+from incrowd.core.domain import Text
 from incrowd.core.plan import Method, Plan
 from incrowd.core.reading import number_text
 from incrowd.core.recoding import Classes, Recoding
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 FINEST = 128
 """A column with more classes than this is taken at a coarser level, if it has one."""
-_MOST_ROWS = 10**8
+_MOST_ROWS = 10**8  # some gigabytes; more synthetic rows say no more
 
 
 @dataclass(frozen=True)
@@ -216,9 +217,14 @@ def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:
 
 def _numbers(classes: Classes) -> DrawnColumn:
     column = classes.recoding.column
-    bounds = column.domain.bounds if isinstance(column.domain, Numbers) else (None, None)
-    low, high = (number_text(float(bound)) if bound is not None else "" for bound in bounds)
+    low, high = (_end(bound) for bound in column.stored_bounds)
     return DrawnColumn(column.name, column.type, low, high)
+
+
+def _end(bound: float | date | None) -> str:
+    if bound is None:
+        return ""
+    return bound.isoformat() if isinstance(bound, date) else number_text(float(bound))
 
 
 CHECK = SyntheticCheck()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticRows(Tabular):
-    """Rows that were drawn from a model, in the order of what they show.
+    """Rows that were drawn from a model, in a random order.
 
     Read again from its files, what was measured is not told; `declared` says that how many rows there are is so.
     `errors` are those of each table of the workload, where the policy asks for them.
@@ -117,9 +118,9 @@ STATED = frozenset(
     | {"errors of tables", "margin of each table", "scale of each table"}
 )
 """The evidence that noisy measurements paid for and no file shows."""
-_CLOSE = 1e-6
-_MOST_ROWS = 10**8
-_NORMAL = 1.959964
+_CLOSE = 1e-6  # shares in a certificate are printed to six digits
+_MOST_ROWS = 10**8  # as the method draws at most
+_NORMAL = 1.959964  # the two-sided 95 % quantile of the normal law
 _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 
 
@@ -303,8 +304,9 @@ def _same_range(column: ModelColumn, numbers: DrawnColumn | None) -> bool:
     if numbers is None or column.numbers is None:
         return numbers is None and column.numbers is None
     starts, end = column.numbers.starts, column.numbers.end - column.numbers.whole
-    inside = list(starts) == sorted(starts) and float(numbers.low) <= starts[0] and end == float(numbers.high)
-    return inside and starts[-1] <= end and column.numbers.whole == (numbers.type is Type.INTEGER)
+    days, whole = numbers.type is Type.DATE, numbers.type is not Type.DECIMAL
+    inside = list(starts) == sorted(starts) and _place(numbers.low) <= starts[0] and end == _place(numbers.high)
+    return inside and starts[-1] <= end and (column.numbers.whole, column.numbers.days) == (whole, days)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
@@ -313,12 +315,25 @@ def _texts(column: pa.ChunkedArray) -> pa.Array:
     return pc.cast(plain, pa.string())
 
 
-def _between(values: pa.Array, bounds: Any) -> bool:
+def _between(values: pa.Array, bounds: DrawnColumn) -> bool:
+    read = _day if bounds.type is Type.DATE else float
     try:
-        numbers = [float(value) for value in values.to_pylist() if value is not None]
+        numbers = [read(value) for value in values.to_pylist() if value is not None]
     except ValueError:
         return False
-    return all(float(bounds.low) <= number <= float(bounds.high) for number in numbers)
+    return all(_place(bounds.low) <= number <= _place(bounds.high) for number in numbers)
+
+
+def _place(end: str) -> float:
+    """Return where a bound lies: a number, or a day as its number since 1970-01-01."""
+    try:
+        return float(end)
+    except ValueError:
+        return _day(end)
+
+
+def _day(text: str) -> float:
+    return float((date.fromisoformat(text) - date(1970, 1, 1)).days)
 
 
 _SHOWN = 12

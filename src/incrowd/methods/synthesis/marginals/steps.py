@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 
-_TRIPLES = 200
+_TRIPLES = 200  # candidates share ε: more of them make each choice noisier
 
 
 def workload_tables(workload: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[Columns, ...]:
@@ -210,7 +210,7 @@ class MeasureTables(Step):
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column of numbers, which are drawn anywhere between the ends of their class."""
+    """A column of numbers or days, which are drawn anywhere between the ends of their class."""
 
     column: str
     type: Type
@@ -233,10 +233,10 @@ class DrawRows(Step):
     @property
     def sentence(self) -> str:
         many = "about as many as there are" if self.rows is None else counted(self.rows, "row")
-        inside = " Numbers lie anywhere in their class, each with the same chance." if self.numbers else ""
+        inside = " Numbers and days lie anywhere in their class, each with the same chance." if self.numbers else ""
         return (
-            f"New rows are drawn from the model, {many}; none is copied from the data.{inside} The model is published "
-            "too: rows can be drawn from it again."
+            f"New rows are drawn from the model, {many}, in a random order; none is copied from the data.{inside} The "
+            "model is published too: rows can be drawn from it again."
         )
 
 

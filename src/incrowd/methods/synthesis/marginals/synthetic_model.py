@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.core.domain import Numbers, Type
+from incrowd.core.domain import Dates, Numbers, Type
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
 from incrowd.methods.shared.model_file import ModelFile
@@ -24,19 +24,27 @@ from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
-_FINE = 2**20
+_FINE = 2**20  # a place within a bin is drawn in steps of 2⁻²⁰
 _VERSION = 1
-_MOST_ROWS = 10**9
+_MOST_ROWS = 10**9  # some gigabytes of rows
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
 
 
 @dataclass(frozen=True, eq=False)
 class NumberRange:
-    """Where the numbers of a column lie: where each class starts, and where the last one ends."""
+    """Where the numbers of a column lie: where each class starts, and where the last one ends.
+
+    Days are whole numbers, counted from 1970-01-01.
+
+    >>> chance = np.random.default_rng(1)
+    >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
+    [datetime.date(1970, 1, 15), datetime.date(1970, 2, 15), None]
+    """
 
     starts: tuple[float, ...]
     end: float
     whole: bool
+    days: bool = False
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return a number anywhere in the class of each row; classes after the last hold what is missing."""
@@ -46,7 +54,8 @@ class NumberRange:
         place = np.where(missing, 0, codes)
         if self.whole:
             low, high = starts.astype(np.int64), np.maximum(ends, starts + 1).astype(np.int64)
-            return pa.array(chance.integers(low[place], high[place]), pa.int64(), mask=missing)
+            numbers = pa.array(chance.integers(low[place], high[place]), pa.int64(), mask=missing)
+            return numbers.cast(pa.int32()).cast(pa.date32()) if self.days else numbers
         steps = chance.integers(0, _FINE, len(codes)) / _FINE
         return pa.array(starts[place] + steps * (ends - starts)[place], pa.float64(), mask=missing)
 
@@ -66,11 +75,6 @@ class ModelColumn:
         return cls(classes.recoding.column.name, classes.values(), numbers)
 
     @property
-    def ranks(self) -> NDArray[np.int64]:
-        """The place of each class in the order of what it shows; what is missing comes last."""
-        return _ranked(self.values)
-
-    @property
     def labels(self) -> list[str | None]:
         """The classes as text, None for missing values."""
         labels: list[str | None] = text_of(self.values).to_pylist()
@@ -84,6 +88,7 @@ class ModelColumn:
                 "starts": list(self.numbers.starts),
                 "end": self.numbers.end,
                 "whole": self.numbers.whole,
+                **({"days": True} if self.numbers.days else {}),
             }
         return plain
 
@@ -94,7 +99,8 @@ class ModelColumn:
         stated = plain.get("numbers")
         numbers = None
         if stated is not None:
-            numbers = NumberRange(tuple(map(float, stated["starts"])), float(stated["end"]), bool(stated["whole"]))
+            starts, days = tuple(map(float, stated["starts"])), bool(stated.get("days", False))
+            numbers = NumberRange(starts, float(stated["end"]), bool(stated["whole"]), days)
         return cls(str(plain["name"]), values, numbers)
 
 
@@ -113,22 +119,11 @@ class SyntheticModel(ModelFile):
         return self.labeled(self.model.draw(rows, chance), chance)
 
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
-        """Return rows of codes as labels and numbers, in the order of what they show.
-
-        Rows are put in order by ranks of labels, so that labels are made a column at a time.
-        """
-        numbers_by_column = [
-            None if column.numbers is None else column.numbers.draw(code, chance)
-            for column, code in zip(self.columns, codes, strict=True)
-        ]
-        keys = [
-            column.ranks[code] if numbers is None else _line(numbers)
-            for column, code, numbers in zip(self.columns, codes, numbers_by_column, strict=True)
-        ]
-        order = np.lexsort(keys[::-1])
+        """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
+        shuffled = codes[:, chance.permutation(codes.shape[1])]
         arrays = [
-            _encoded(column.values, code[order]) if numbers is None else numbers.take(pa.array(order))
-            for column, code, numbers in zip(self.columns, codes, numbers_by_column, strict=True)
+            _encoded(column.values, code) if column.numbers is None else column.numbers.draw(code, chance)
+            for column, code in zip(self.columns, shuffled, strict=True)
         ]
         return pa.table(arrays, names=[column.name for column in self.columns])
 
@@ -180,33 +175,24 @@ def drawn_number(classes: Classes) -> bool:
     """Whether a column's numbers are drawn inside its classes: where those are intervals between declared bounds."""
     column = classes.recoding.column
     domain = column.domain
-    closed = isinstance(domain, Numbers) and None not in domain.bounds
+    closed = isinstance(domain, Numbers | Dates) and None not in domain.bounds
     return closed and not classes.has_other and 0 < classes.recoding.level < column.hierarchy.height
 
 
 def _range_of(classes: Classes) -> NumberRange:
-    domain = classes.recoding.column.domain
-    assert isinstance(domain, Numbers)  # noqa: S101 - as `drawn_number` says
-    low, high = (float(bound) for bound in domain.bounds if bound is not None)
-    starts = np.clip(classes.marks.to_numpy(zero_copy_only=False).astype(np.float64), low, high)
-    whole = domain.type is Type.INTEGER
-    return NumberRange(tuple(starts.tolist()), high + whole, whole)
+    column, marks = classes.recoding.column, classes.marks
+    days = column.type is Type.DATE
+    ends = pa.array(column.stored_bounds, marks.type)
+    low, high, *starts = _on_a_line(pa.concat_arrays([ends, marks])).tolist()
+    whole = days or column.type is Type.INTEGER
+    return NumberRange(tuple(min(max(start, low), high) for start in starts), high + whole, whole, days)
 
 
-def _ranked(values: pa.Array) -> NDArray[np.int64]:
-    """Return the place of each value in ascending order, equal ones at one place, null at the end.
-
-    >>> _ranked(pa.array(["b", None, "a", "b"])).tolist()
-    [1, 2, 0, 1]
-    """
-    plain = values.to_pylist()
-    place = {value: number for number, value in enumerate(sorted({label for label in plain if label is not None}))}
-    return np.array([place.get(label, len(place)) for label in plain], np.int64)
-
-
-def _line(numbers: pa.Array) -> NDArray[np.float64]:
-    """Return numbers as they lie on a line, null at its end."""
-    return np.where(numbers.is_null(), np.inf, numbers.fill_null(0).to_numpy(zero_copy_only=False))
+def _on_a_line(values: pa.Array) -> NDArray[np.float64]:
+    """Return numbers as they are, and days as their number since 1970-01-01."""
+    plain = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
+    places: NDArray[np.float64] = plain.to_numpy(zero_copy_only=False).astype(np.float64)
+    return places
 
 
 def _encoded(values: pa.Array, codes: Codes) -> pa.Array:

@@ -128,7 +128,7 @@ class SyntheticPoints(Method):
         for name in names:
             if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier: it is never released.")
-            if not schema[name].domain.provenance.sound:
+            if name in schema.drafted:
                 raise InvalidParameter(
                     f"the bounds of {name!r} were drafted from rows, and no guarantee can rest on them. Where the same "
                     'is public, write public: "source" there.'
@@ -201,8 +201,7 @@ def released_cells(counts: Counts, k: int, noise: Fraction | None, coins: Coins)
     With noise every cell of the grid takes part: those that no row was in get theirs as all others do.
     """
     if noise is None:
-        large = counts.at_least(k)
-        return large.keys, large.counts
+        return counts.keys, counts.counts
     bins = OccupiedBins(counts.keys.astype(np.int64), counts.counts, counts.layout.size)
     out = blend(ClampedSmallCounts(k, noise), bins, coins)
     return out.places, out.counts

@@ -7,6 +7,7 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
+from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import PROFILE
@@ -16,6 +17,7 @@ from incrowd.workflows.profile.profile import TableProfile, person_column
 _SUBSETS = 5
 _NUMBERS = ("rows", "population")
 _WORDS = ("name", "period")
+_BOUNDED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
 MEANING = {
     Role.IDENTIFIER: "names a person; not released",
     Role.WITHHELD: "not released",
@@ -23,6 +25,14 @@ MEANING = {
     Role.SENSITIVE: "nobody should learn it about a person",
     Role.PLAIN: "neither of these",
 }
+
+OUTSIDES = {
+    "": "as usual for its type",
+    "ends": "an open-ended label at the nearest bound",
+    "other": "one class, other",
+    "drop": "suppress the row",
+}
+"""The rules for values outside the declared domain, in words."""
 
 
 def show(request: PageRequest) -> PageContent:
@@ -35,6 +45,7 @@ def show(request: PageRequest) -> PageContent:
         "columns": _columns(file, profile),
         "roles": {str(role): words for role, words in MEANING.items()},
         "types": [str(type_) for type_ in Type],
+        "outsides": OUTSIDES,
         "dataset": _dataset(file),
         "looked": profile is not None,
         "table_rows": None if profile is None else profile.rows,
@@ -59,6 +70,10 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
                 "name": name,
                 "role": str(written.get("role", Role.QUASI)),
                 "type": str(written.get("type", Type.TEXT)),
+                "bounds": list(map(str, written.get("bounds") or ("", ""))),
+                "bounded": str(written.get("type", Type.TEXT)) in _BOUNDED,
+                "outside": str(written.get("outside") or ""),
+                "public": _public(written),
                 "drafted": _drafted(written),
                 "guess": None
                 if met is None
@@ -78,6 +93,13 @@ def _drafted(section: dict[str, Any]) -> bool:
     rule = section.get("hierarchy")
     parts = [section, *([rule] if isinstance(rule, dict) else [])]
     return any(part.get("derived") and not part.get("public") for part in parts)
+
+
+def _public(section: dict[str, Any]) -> str:
+    """Return the public source that a column names, for its values or its rule."""
+    rule = section.get("hierarchy")
+    parts = [section, *([rule] if isinstance(rule, dict) else [])]
+    return next((str(part["public"]) for part in parts if part.get("public")), "")
 
 
 def _dataset(file: PolicyFile) -> dict[str, Any]:
@@ -111,8 +133,32 @@ def save(request: PageRequest) -> Redirect:
                     changes |= provenance(name, declared, "", file.seen)
                 if key == "role" and Role.IDENTIFIER.covers(chosen):
                     changes |= _unreleased(file, name)
-    file.save(changes, request.value("base"))
+        changes |= _declared(request, file, place, name)
+    file.save(mended(file, changes), request.value("base"))
     return request.to("columns")
+
+
+def _declared(request: PageRequest, file: PolicyFile, place: int, name: str) -> dict[Place, Value]:
+    """Return the bounds, the rule for values outside and the public source that a form declares for a column."""
+    section = file.at("columns", name)
+    declared = section if isinstance(section, dict) else {}
+    changes: dict[Place, Value] = {}
+    low, high = (request.form.get(f"{end}-{place}", "").strip() for end in ("low", "high"))
+    if (low or high) and [low, high] != list(map(str, declared.get("bounds") or ("", ""))):
+        if not (low and high):
+            raise InvalidParameter(f"{name}: give both bounds, the lowest and the highest value.")
+        changes["columns", name, "bounds"] = [low, high]
+        changes |= provenance(name, {}, request.form.get(f"source-{place}", "").strip(), file.seen)
+    outside = request.form.get(f"outside-{place}")
+    if outside is not None and outside != str(declared.get("outside") or ""):
+        changes["columns", name, "outside"] = outside or None
+    source = request.form.get(f"source-{place}", "").strip()
+    if source and source != _public(declared):
+        marked = [key for key in ((), ("hierarchy",)) if (file.at("columns", name, *key) or {}).get("derived")]
+        changes |= {("columns", name, *key, "public"): source for key in marked}
+        if declared.get("role") == Role.WITHHELD and request.form.get(f"role-{place}") == Role.WITHHELD:
+            changes["columns", name, "role"] = str(Role.QUASI)  # its source was named so that it can be released
+    return changes
 
 
 def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:

@@ -13,22 +13,15 @@ from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import rows_state
-from incrowd.workflows.consent.decisions import (
-    FORMATS,
-    ImportRules,
-    check_registry,
-    decide,
-    import_records,
-    receipt,
-    status,
-)
+from incrowd.workflows.consent.decisions import check_registry, decide, receipt, status
+from incrowd.workflows.consent.imports import FORMATS, ImportRules, import_records
 from incrowd.workflows.consent.place import open_registry
 from incrowd.workflows.consent.preview import ConsentPreview, preview
 from incrowd.workflows.consent.subject import subject_report
 from incrowd.workflows.policy.ledger import record_look
 
 _DECISION = ("purpose", "at", "valid_from", "valid_to", "basis", "notice", "guardian", "of_age")
-_ENDINGS = (".csv", ".json")
+_ENDINGS = (".csv", ".json", ".ndjson")
 _LISTED = 50
 
 

@@ -14,6 +14,8 @@ from incrowd.core.reading import canonical
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.web.studio.grouping import group_changes, groups_of
+from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
@@ -74,7 +76,7 @@ def show(request: PageRequest) -> PageContent:
     changes, problem, tried = _changes(request, file, name), None, policy
     if changes:
         try:
-            tried = file.trial(changes)
+            tried = file.trial(mended(file, changes))
         except IncrowdError as error:
             problem = str(error)
     column = tried.schema[name]
@@ -93,6 +95,7 @@ def show(request: PageRequest) -> PageContent:
         "sizes": None if sizes is None else sizes["classes"].get(name, []),
         "outside": None if sizes is None else _outside(sizes["report"], name),
         "seen": list(file.seen.what),
+        "groups": groups_of(file, name),
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
     return PageContent(content, commands=commands, job=foremost(job))
@@ -205,7 +208,14 @@ def look(request: PageRequest) -> Redirect:
 def save(request: PageRequest) -> Redirect:
     """Write the rule into the policy."""
     file, name = request.policy_file(), request.value("column")
-    file.save(_changes(request, file, name), request.value("base"))
+    file.save(mended(file, _changes(request, file, name)), request.value("base"))
+    return request.to("hierarchies", column=name)
+
+
+def group(request: PageRequest) -> Redirect:
+    """Write the selected values into a group, or out of it."""
+    file, name = request.policy_file(), request.value("column")
+    file.save(mended(file, group_changes(request, file, name)), request.value("base"))
     return request.to("hierarchies", column=name)
 
 
@@ -225,7 +235,7 @@ PAGE = Page(
     "Hierarchies",
     "How each column is generalized, level by level. Rules must be public, independent of the rows.",
     show,
-    {"look": look, "save": save, "vouch": vouch},
+    {"look": look, "save": save, "group": group, "vouch": vouch},
     step=3,
     needs=("policy",),
 )

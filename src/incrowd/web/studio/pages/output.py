@@ -1,7 +1,8 @@
-"""Choose output: what is to be released decides the method; methods are compared at one cost."""
+"""Choose output: what matters to its users, and the routes to a release side by side, from public numbers."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -9,80 +10,104 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.plan.compare import compare
-from incrowd.workflows.policy.document import read_document
+from incrowd.workflows.plan.routes import RouteNeeds, release_of, routes_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.profile.draft_columns import DraftColumn
-from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_text import DraftGoal
+from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, Use
 
 GOALS = {
-    "microdata": (
-        "Rows about people",
-        "Generalized rows of a secret sample, each in a crowd. Levels are chosen privately for this table.",
-        "differential privacy and k-anonymity",
-        ("scheme", "safe"),
-    ),
-    "counts": (
-        "Counts",
-        "The number of rows per combination, with noise in every count, also in zero counts.",
-        "pure differential privacy",
-        ("private-histogram", "blended-histogram", "suppressed-histogram"),
-    ),
-    "synthetic": (
-        "A synthetic table",
-        "Artificial rows, sampled from a model of noisy counts. None is a real person's row.",
-        "differential privacy",
-        ("marginals", "tree"),
-    ),
+    "microdata": ("Rows about people", ("scheme", "safe")),
+    "synthetic": ("A synthetic table", ("marginals", "tree")),
+    "counts": ("Counts", ("private-histogram", "blended-histogram", "suppressed-histogram")),
+    "table": ("A table with totals", ("protected-table",)),
+    "classic": ("Rows under k-anonymity alone", ("full-domain", "mondrian")),
+    "queries": ("Answers to queries", ("queries",)),
+    "model": ("A model", ("classifier", "regressor")),
+}
+"""What can be released, and the methods of each."""
+_FORM_ONLY = ("classic", "table")
+_OTHERS = {
     "queries": (
-        "Answers to queries",
         "Nothing is released now. Analysts query in SQL; each answer is charged to the budget.",
         "differential privacy of each answer",
-        ("queries",),
     ),
-    "model": (
-        "A model",
-        "A file that predicts one column from the others, learned from noisy sums.",
-        "differential privacy",
-        ("classifier", "regressor"),
-    ),
-    "classic": (
-        "Rows under k-anonymity alone",
-        "The finest levels with at least k rows per equivalence class, found by reading all rows. No epsilon.",
-        "k-anonymity; no bound for attackers with background knowledge",
-        ("full-domain", "mondrian"),
-    ),
+    "model": ("A file that predicts one column from the others, learned from noisy sums.", "differential privacy"),
 }
 _LOSS = {"epsilon": "1", "delta": "1e-6"}
 _SURVEY = "Respondents can also randomize their answers before they are collected: incrowd collect."
 
 
 def show(request: PageRequest) -> PageContent:
-    """Show what can leave, and the routes beside each other where public numbers tell."""
+    """Ask what matters, and show the routes side by side from public numbers, one of them recommended."""
     file = request.policy_file()
-    policy = file.policy
+    policy, needs = file.policy, _needs(request, file)
     method = "queries" if policy.step is None else policy.step.name
-    routes, why = None, None
+    methods, why = None, None
     try:
-        routes = compare(policy).to_json()
+        methods = compare(policy).to_json()
     except IncrowdError as error:
         why = str(error)
-    goals = [
-        {"name": name, "title": title, "about": about, "guarantee": guarantee, "methods": list(methods)}
-        | {"current": method in methods}
-        for name, (title, about, guarantee, methods) in GOALS.items()
+    routes = routes_of(file.content, file.path.resolve().parent, needs)
+    offers = [
+        offer.to_json()
+        | {"current": method in GOALS[offer.goal][1], "recommended": offer.goal == routes.recommended}
+        | {"loses": list(offer.loses(needs)), "form_only": offer.goal in _FORM_ONLY}
+        for offer in routes.offers
     ]
     content = {
-        "goals": goals,
+        "keepable": _keepable(file, needs),
+        "use": str(needs.use),
+        "offers": offers,
+        "recommended": None if routes.recommended is None else GOALS[routes.recommended][0],
+        "reason": routes.reason,
+        "others": [
+            {"name": name, "title": GOALS[name][0], "about": about, "guarantee": guarantee}
+            | {"current": method in GOALS[name][1]}
+            for name, (about, guarantee) in _OTHERS.items()
+        ],
+        "rows_declared": file.at("dataset", "rows") or "",
+        "population_declared": file.at("dataset", "population") or "",
         "method": method,
-        "routes": routes,
+        "routes": methods,
         "why_not": why,
         "columns": [column.name for column in policy.schema.released],
         "survey": _SURVEY,
         "charged": find_book(policy) is not None,
     }
     return PageContent(content, commands=(command("incrowd", "plan", "--policy", file.name, "--compare"),))
+
+
+def _keepable(file: PolicyFile, needs: RouteNeeds) -> list[dict[str, Any]]:
+    """Return the columns that a release could keep, and which of them must stay."""
+    columns = []
+    for place, (name, section) in enumerate((file.at("columns") or {}).items()):
+        role = str(section.get("role", "quasi")) if isinstance(section, dict) else "quasi"
+        if role not in ("identifier", "household"):
+            columns.append({"place": place, "name": name, "withheld": role == "withheld", "keep": name in needs.keep})
+    return columns
+
+
+def _needs(request: PageRequest, file: PolicyFile) -> RouteNeeds:
+    """Return the columns that must stay and what readers need, as the address, a form or the policy says."""
+    named = tuple(
+        name for place, name in enumerate(file.at("columns") or {}) if request.value(f"keep-{place}") == "yes"
+    )
+    if not request.value("use"):
+        named = tuple(file.at("release", "importance") or ())
+    return RouteNeeds(named, Use(request.value("use")) if request.value("use") in tuple(Use) else Use.ROWS)
+
+
+def numbers(request: PageRequest) -> Redirect:
+    """Write what is publicly known about the size of the table, and go back to the routes with what matters."""
+    file = request.policy_file()
+    changes: dict[Place, Value] = {}
+    for key in ("rows", "population"):
+        value = request.value(key).replace(",", "")
+        if value != (file.at("dataset", key) or ""):
+            changes["dataset", key] = value or None
+    file.save(changes, request.value("base"))
+    flags = {name: "yes" for name in request.form if name.startswith("keep-")}
+    return request.to("output", use=request.value("use") or str(Use.ROWS), **flags)
 
 
 def choose(request: PageRequest) -> Redirect:
@@ -93,19 +118,19 @@ def choose(request: PageRequest) -> Redirect:
     sections = _sections(request, file, goal)
     changes: dict[Place, Value] = {(name,): sections.get(name) for name in ("release", "queries")}
     reason = request.value("reason")
-    if goal == "classic":
+    if goal in _FORM_ONLY:
         if not reason:
-            raise InvalidParameter("k-anonymity has no epsilon, so the budget owner must give a reason.")
+            raise InvalidParameter("this release has no epsilon, so the budget owner must give a reason.")
         changes["budget",] = {"unbounded": reason}
     elif file.at("budget", "unbounded") is not None or file.at("budget") is None:
-        changes["budget",] = dict(_LOSS)
+        changes["budget",] = {name: _budget(loss) for name, loss in _loss(file).items()}
     if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
     file.save(
         {place: value for place, value in changes.items() if value or file.at(*place) is not None},
         request.value("base"),
     )
-    return request.to("lattice" if goal == "classic" else "policy" if goal == "queries" else "workbench")
+    return request.to("policy" if goal == "queries" else "workbench" if goal == "model" else "plan")
 
 
 def route(request: PageRequest) -> Redirect:
@@ -138,22 +163,21 @@ def route(request: PageRequest) -> Redirect:
 def _sections(request: PageRequest, file: PolicyFile, goal: str) -> dict[str, Any]:
     """Return release and queries of a goal, with the ε and δ that the policy has already."""
     loss = _loss(file)
-    if goal == "synthetic":
-        return {"release": {"method": "marginals", **loss}}
     if goal == "model":
         column = request.value("column")
         if column not in [released.name for released in file.policy.schema.released]:
             raise InvalidParameter("choose the column to predict.")
         return {"release": {"method": "classifier", "target_column": column, **loss}}
-    columns = [
-        DraftColumn(name, {"role": "quasi"} | (dict(section) if isinstance(section, dict) else {}), "declared")
-        for name, section in (file.at("columns") or {}).items()
-    ]
-    text, _ = release_text(columns, DraftGoal(goal), Path(file.path.parent))
-    document = read_document(text).content
+    document = release_of(file.content, DraftGoal(goal), Path(file.path.parent), _needs(request, file))
     release = document.get("release") or {}
     release |= {name: value for name, value in loss.items() if name in release}
     return {name: document[name] for name in ("release", "queries") if name in document}
+
+
+def _budget(loss: str) -> str:
+    """Return twice a loss, so that a first release never spends the whole budget."""
+    number, _, power = loss.partition("e")
+    return f"{Fraction(number) * BUDGET}{'e' if power else ''}{power}"
 
 
 def _loss(file: PolicyFile) -> dict[str, str]:
@@ -163,9 +187,9 @@ def _loss(file: PolicyFile) -> dict[str, str]:
 PAGE = Page(
     "output",
     "Choose output",
-    "Choose what to release. Methods are compared by public numbers; no row is read.",
+    "Say what matters, and compare the routes by public numbers; no row is read.",
     show,
-    {"choose": choose, "route": route},
+    {"choose": choose, "route": route, "needs": numbers},
     step=4,
     needs=("policy",),
 )

@@ -25,6 +25,7 @@ from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.plan.forecast import Forecast, undeclared
 from incrowd.workflows.plan.forecast import plan as forecast
+from incrowd.workflows.plan.published import unpublished
 from incrowd.workflows.plan.warnings import drafted_lines, vouched_words
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination
@@ -97,6 +98,11 @@ def _plain(planned: Forecast) -> dict[str, Any]:
             {"kind": claim.kind, "sentence": claim.sentence, "restates": claim.restates} for claim in policy.plan.claims
         ],
         "expected": [] if expected is None else [expected.spread, *expected.lines],
+        "published": [
+            column.to_json() | {"label_text": column.label_text, "detail": column.detail, "flags": list(column.flags)}
+            for column in planned.published
+        ],
+        "unpublished": list(unpublished(policy)),
         "undeclared": undeclared(policy),
         "warnings": list(planned.warnings),
         "drafted": [*drafted_lines(policy), *([] if words is None else [words])],

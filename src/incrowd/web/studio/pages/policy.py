@@ -5,6 +5,8 @@ from __future__ import annotations
 from incrowd.errors import IncrowdError
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 
+_PAGES = ("columns", "hierarchies", "output", "workbench", "lattice", "plan", "policy")
+
 
 def show(request: PageRequest) -> PageContent:
     """Show the text, and whether it can be run."""
@@ -31,11 +33,17 @@ def save(request: PageRequest) -> Redirect:
     return request.to("policy")
 
 
+def undo(request: PageRequest) -> Redirect:
+    """Restore the text before the last change, and show the page on which it was made again."""
+    request.policy_file().undo(request.value("base"))
+    return request.to(request.value("page") if request.value("page") in _PAGES else "policy")
+
+
 PAGE = Page(
     "policy",
     "The policy",
     "The file that every page edits and the command line uses.",
     show,
-    {"save": save},
+    {"save": save, "undo": undo},
     needs=("policy",),
 )

@@ -17,7 +17,9 @@ from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
+from incrowd.web.studio.choices import criteria, criteria_changes, tabled, tabled_changes
 from incrowd.web.studio.jobs import Job, Tell
+from incrowd.web.studio.levels import level_name
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile, provenance
@@ -61,6 +63,8 @@ def show(request: PageRequest) -> PageContent:
         "sliders": _sliders(request, file),
         "levels": _levels(request, file),
         "lowest": file.at("release", "levels") is None and file.at("release", "lowest") is not None,
+        "criteria": criteria(request, file),
+        "tabled": tabled(request, file),
         "outcome": None if planned is None else _outcome(planned),
         "problem": problem,
         "changed": bool(changes),
@@ -105,6 +109,7 @@ def _levels(request: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
         lines.append(
             {"name": f"level-{place}", "column": column.name, "height": hierarchy.height, "value": level}
             | {"classes": None if members is None else len(members), "labels": [str(label) for label in labels]}
+            | {"names": [level_name(hierarchy, step) for step in range(hierarchy.height + 1)]}
         )
     return lines
 
@@ -132,7 +137,7 @@ def _changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
         changes |= provenance(name, file.at("columns", name), request.value("source"), file.seen)
     if moved and file.at("release", "chosen") is not None:
         changes["release", "chosen"] = None  # these are no longer the levels that the look chose
-    return changes
+    return changes | criteria_changes(request, file) | tabled_changes(request, file)
 
 
 def _outcome(planned: Forecast) -> dict[str, Any]:

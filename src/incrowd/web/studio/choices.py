@@ -1,0 +1,81 @@
+"""Choices of a release that are made by clicks: l and t of sensitive columns, and the columns of a table of counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incrowd.core.schema import Role
+from incrowd.errors import InvalidParameter
+from incrowd.web.studio.page import PageRequest
+from incrowd.web.studio.policy_file import PolicyFile
+from incrowd.workflows.policy.edit import Place, Value
+
+_WITH_CRITERIA = ("full-domain", "mondrian", "local-recoding")
+_TABLES = ("private-histogram", "blended-histogram", "suppressed-histogram", "most-common", "protected-table")
+_KEYS = {"l": "l, different values per class", "t": "t, distance from the whole table"}
+
+
+def criteria(request: PageRequest, file: PolicyFile) -> list[dict[str, str]]:
+    """Return the fields for l and t of each sensitive column, where the method knows them beside k."""
+    if file.at("release", "method") not in _WITH_CRITERIA:
+        return []
+    return [
+        {"name": f"{key}-{place}", "column": column.name, "label": label}
+        | {"value": request.value(f"{key}-{place}", str(file.at("release", "sensitive", column.name, key) or ""))}
+        for place, column in enumerate(file.policy.schema.released)
+        if column.role is Role.SENSITIVE
+        for key, label in _KEYS.items()
+    ]
+
+
+def criteria_changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
+    """Return the l and t that a form would write; an empty field takes one away."""
+    changes: dict[Place, Value] = {}
+    for field in criteria(request, file):
+        key, column = field["name"].partition("-")[0], field["column"]
+        sections = dict(file.at("release", "sensitive") or {})
+        declared = dict(sections.get(column) or {})
+        sent = request.form.get(field["name"], request.query.get(field["name"]))
+        if sent is None or sent.strip() == str(declared.get(key) or ""):
+            continue
+        staged: Any = changes.get(("release", "sensitive"), sections)
+        rules = dict(staged.get(column) or {}) | {key: sent.strip()}
+        merged = dict(staged) | {column: {name: value for name, value in rules.items() if value}}
+        changes["release", "sensitive"] = {name: rules for name, rules in merged.items() if rules} or None
+    return changes
+
+
+def tabled(request: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
+    """Return the columns that a table of counts can have, and which it has."""
+    listed = file.at("release", "columns")
+    if file.at("release", "method") not in _TABLES or not isinstance(listed, list):
+        return []
+    return [
+        {"name": f"tabled-{place}", "column": column.name, "chosen": column.name in _requested(request, file)}
+        for place, column in enumerate(file.policy.schema.released)
+    ]
+
+
+def _requested(request: PageRequest, file: PolicyFile) -> list[str]:
+    """Return the columns of the table, as the form or the policy says."""
+    if not request.value("tabled"):
+        return list(file.at("release", "columns") or [])
+    released = enumerate(file.policy.schema.released)
+    return [column.name for place, column in released if request.value(f"tabled-{place}") == "yes"]
+
+
+def tabled_changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
+    """Return the columns of a table that a form would write; the levels of others go."""
+    if not tabled(request, file) or not request.value("tabled"):
+        return {}
+    names, before = _requested(request, file), list(file.at("release", "columns") or [])
+    if names == before:
+        return {}
+    if not names:
+        raise InvalidParameter("a table of counts has at least one column.")
+    ordered = [name for name in before if name in names] + [name for name in names if name not in before]
+    levels = {name: level for name, level in (file.at("release", "levels") or {}).items() if name in names}
+    changes: dict[Place, Value] = {("release", "columns"): ordered}
+    if levels != (file.at("release", "levels") or {}):
+        changes["release", "levels"] = levels
+    return changes

@@ -1,0 +1,117 @@
+"""What the studio writes by clicks: sources, bounds, groups, routes, tables and criteria; mended, and undone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from incrowd.errors import InvalidParameter
+from incrowd.web.studio.grouping import regrouped
+from incrowd.workflows.policy.policy import load_policy
+from tests.web.studio.visiting import Visitor
+
+POLICY = """\
+incrowd: 1
+dataset: {name: stays, rows: 20000, population: 100000}
+source: stays.csv
+columns:
+  patient: {role: identifier}
+  age: {role: quasi, type: integer, bounds: [0, 99], hierarchy: {intervals: [5, 10, 20]}}
+  sex: {role: quasi, categories: [F, M]}
+  ward: {role: withheld, categories: [east, north, west], derived: rows}
+release: {method: scheme, choosing: 0.1, rate: 1/2, epsilon: 1, delta: 1e-6, lowest: {age: 3}}
+budget: {epsilon: 2, delta: 2e-6}
+"""
+
+
+P = "?policy=policy.yaml"
+
+
+def policy_path(visitor: Visitor) -> Path:
+    return visitor.folder / "policy.yaml"
+
+
+@pytest.fixture
+def visitor(fresh: Visitor) -> Visitor:
+    policy_path(fresh).write_text(POLICY, encoding="utf-8")
+    return fresh
+
+
+def text(visitor: Visitor) -> str:
+    return policy_path(visitor).read_text(encoding="utf-8")
+
+
+def test_naming_a_public_source_releases_a_withheld_column(visitor: Visitor) -> None:
+    sent = {"role-3": "withheld", "source-3": "the hospital's guide"}
+    assert visitor.save("/columns/save", sent).status_code == 303
+    policy = load_policy(policy_path(visitor))
+    assert [column.name for column in policy.schema.released] == ["age", "sex", "ward"]
+    assert policy.schema.drafted == ()
+
+
+def test_bounds_are_declared_by_click(visitor: Visitor) -> None:
+    assert visitor.save("/columns/save", {"low-1": "0", "high-1": "119"}).status_code == 303
+    assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, 119)
+    assert visitor.save("/columns/save", {"low-1": "0", "high-1": ""}).status_code == 400
+
+
+def test_levels_above_a_changed_hierarchy_are_mended(visitor: Visitor) -> None:
+    sent = {"column": "age", "kind": "intervals", "steps": "10"}
+    assert visitor.save("/hierarchies/save", sent).status_code == 303
+    assert load_policy(policy_path(visitor)).method.lowest == {"age": 1}
+
+
+def test_a_change_is_undone_once_and_again(visitor: Visitor) -> None:
+    for high in ("109", "119"):
+        assert visitor.save("/columns/save", {"low-1": "0", "high-1": high}).status_code == 303
+    for high in (109, 99):
+        assert visitor.save("/policy/undo", {"page": "columns"}).status_code == 303
+        assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, high)
+    assert text(visitor) == POLICY
+    assert visitor.save("/policy/undo", {}).status_code == 400
+
+
+def test_values_are_grouped_and_taken_out_again(visitor: Visitor) -> None:
+    visitor.save("/columns/save", {"role-3": "withheld", "source-3": "the hospital's guide"})
+    sent = {"column": "ward", "value-0": "yes", "value-2": "yes", "label": "main building"}
+    assert visitor.save("/hierarchies/group", sent).status_code == 303
+    ward = load_policy(policy_path(visitor)).schema["ward"]
+    assert ward.hierarchy.labels(1) == ("north", "main building")
+    assert load_policy(policy_path(visitor)).schema.drafted == ()
+    assert visitor.save("/hierarchies/group", {"column": "ward", "value-1": "yes", "label": ""}).status_code == 303
+
+
+def test_a_value_does_not_name_a_group_of_others() -> None:
+    with pytest.raises(InvalidParameter, match="is a value itself"):
+        regrouped({"Gent": ["Gent"], "Rand": ["Rand"]}, ["Gent", "Rand"], "Gent")
+
+
+def test_routes_are_compared_and_the_named_column_is_kept(visitor: Visitor) -> None:
+    shown = visitor.json(f"/output{P}&use=rows&keep-1=yes")
+    assert shown["recommended"] is not None
+    assert [offer["goal"] for offer in shown["offers"]] == ["microdata", "synthetic", "counts", "table", "classic"]
+    assert visitor.save("/output/choose", {"goal": "microdata", "use": "rows", "keep-1": "yes"}).status_code == 303
+    method = load_policy(policy_path(visitor)).method
+    assert (method.highest, dict(method.importance)) == ({"age": 3}, {"age": 3})
+
+
+def test_columns_of_a_table_of_counts_are_chosen_by_click(visitor: Visitor) -> None:
+    assert visitor.save("/output/choose", {"goal": "counts", "use": "tables"}).status_code == 303
+    assert visitor.save("/workbench/save", {"tabled": "yes", "tabled-1": "yes"}).status_code == 303
+    assert tuple(load_policy(policy_path(visitor)).method.columns) == ("sex",)
+
+
+def test_l_and_t_stand_beside_k(visitor: Visitor) -> None:
+    visitor.save("/columns/save", {"role-2": "sensitive"})
+    assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
+    names = [field["name"] for field in visitor.json(f"/workbench{P}")["criteria"]]
+    assert visitor.save("/workbench/save", {names[0]: "2", names[1]: "0.3"}).status_code == 303
+    sensitive = load_policy(policy_path(visitor)).section.release["sensitive"]
+    assert {name: dict(rules) for name, rules in sensitive.items()} == {"sex": {"l": "2", "t": "0.3"}}
+
+
+def test_a_sensitive_number_under_k_anonymity_is_never_released_exactly(visitor: Visitor) -> None:
+    assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
+    assert visitor.save("/columns/save", {"role-1": "sensitive"}).status_code == 303
+    assert load_policy(policy_path(visitor)).method.levels["age"] == 1
