@@ -331,9 +331,16 @@ def _of_output(output: Any, plan: Plan) -> Record:
     private = charge_of(plan.guarantee.loss, plan.guarantee.delta, plan.guarantee.unit.adjacency).epsilon.is_finite()
     return {
         "tables": _of_tables(output),
-        "documents": [digest(numbers(json.loads(text))) for text in getattr(output, "documents", {}).values()],
+        "documents": [digest(_document(text)) for text in getattr(output, "documents", {}).values()],
         "evidence": facts(output.evidence(plan.unit, private=private)),
     }
+
+
+def _document(text: str | bytes) -> Any:
+    """Return the numbers of a document that is JSON, else its bytes."""
+    if isinstance(text, bytes) or not text.startswith("{"):
+        return (text.encode() if isinstance(text, str) else text).hex()
+    return numbers(json.loads(text))
 
 
 def _of_tables(output: Any) -> list[Record]:
