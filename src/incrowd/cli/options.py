@@ -44,7 +44,7 @@ Address = Annotated[
     ),
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; default: your user name.")]
-_MOST = 10**9
+_MOST = 10**9  # of a count: typing errors are refused
 _KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows", "header-row": "header_row"}
 """Options that a policy writes under another key."""
 

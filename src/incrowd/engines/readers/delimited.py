@@ -21,7 +21,7 @@ from incrowd.engines.readers.reader import SourceProblem
 from incrowd.engines.readers.spelling import UNCLEANED, ColumnCleaner, Spelling
 from incrowd.errors import SourceUnreadable
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 23  # the longest row, and what is parsed at a time
 _END = "\x03end of rows\x03"
 _TOO_LONG = f"a row of more than {BLOCK_BYTES:,} characters, the longest that is read; perhaps a line break is missing"
 _OPEN_QUOTE = "a quote is opened here and never closed"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _BROKEN = (zipfile.BadZipFile, ET.ParseError, KeyError, ValueError, TypeError, OSError)
 _LISTED = 10
-SAMPLE_ROWS = 200
+SAMPLE_ROWS = 200  # enough to see where a table begins
 _PADDED = re.compile(r"0{2,}")
 
 

@@ -39,9 +39,9 @@ _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"
 _SHORT_WORDS = r"^[^0-9]{1,30}$"
 _LEADING_ZERO = r"^0[0-9]"
-_FEWEST = 2
-_BLOCK = 1 << 22
-_GLANCE = 20
+_FEWEST = 2  # one amount may be a code
+_BLOCK = 1 << 22  # bytes read at a time
+_GLANCE = 20  # values tried before all are: most formats fail at once
 _FEW_ROWS = 1000
 
 

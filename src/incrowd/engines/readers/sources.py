@@ -143,7 +143,7 @@ def with_part(options: SourceOptions, kind: str, part: str) -> SourceOptions:
     return replace(options, sheet=part) if kind == "excel" else replace(options, table=part)
 
 
-_SMALL = 1 << 20
+_SMALL = 1 << 20  # bytes: a file so small is digested rather than trusted by its date
 _CLEANING = ("csv", "excel")
 """The formats whose readers clean cells before they read numbers in the source's spelling."""
 

@@ -16,7 +16,7 @@ from incrowd.core.domain import Type
 from incrowd.core.table import SourceOptions
 from incrowd.errors import InvalidParameter
 
-_MOST_FORMATS, _LONGEST = 8, 40
+_MOST_FORMATS, _LONGEST = 8, 40  # each format is tried on each value
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SHORT = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _LONG = (

@@ -21,12 +21,12 @@ from incrowd.measures.risk.sketch import Sketch, TupleSpread
 LISTED = 1000
 """A column with more different values than this is not listed."""
 
-_TUPLES = 2**22
+_TUPLES = 2**22  # different tuples counted: beyond, a column set identifies nearly everyone
 _NUMBERS_THAT_ARE_CODES = r"^([+]|-?0[0-9]|[0-9]{19})"
 _DIGITS = r"^[0-9]+$"
 _CODES = r"^[A-Za-z]{1,3}[-_/]?[0-9][0-9A-Za-z.\-]*$"
 _WORDS = 8  # there are no more ways to write true and false in one column
-_SAMPLE = 200
+_SAMPLE = 200  # values looked at for their form
 _ODD = 12
 _NEARLY = 0.8
 _MATCHES = {
