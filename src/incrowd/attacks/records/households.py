@@ -84,8 +84,8 @@ def _whole(table: pa.Table, knowledge: Knowledge, name: str, mark: str) -> pa.Ta
     distinct, codes = np.unique(households, return_inverse=True)
     rank = knowledge.chance.permutation(len(distinct))[codes]
     order = np.argsort(rank, kind="stable")
-    most = np.searchsorted(np.cumsum(np.bincount(rank)), knowledge.trials, side="right")
-    chosen = np.sort(order[rank[order] < max(1, most)])
+    most = max(1, int(np.searchsorted(np.cumsum(np.bincount(rank)), knowledge.trials, side="right")))
+    chosen = np.sort(order[rank[order] < most])
     marked = pa.array([f"{mark}{household}" for household in households[chosen].tolist()])
     return table.take(pa.array(chosen)).set_column(table.column_names.index(name), name, marked)
 
