@@ -16,7 +16,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-_TREES, _LABELS, _ROWS = 60, 40, 20_000
+_TREES, _LABELS, _ROWS = 60, 40, 20_000  # of a forest: more is slower and guesses a little better
 Numbers = NDArray[np.float64]
 
 

@@ -14,9 +14,9 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-ALARM = 0.05
-_LEAST = 60
-_LABELS = 1000
+ALARM = 0.05  # share of the control group that may be called members by mistake
+_LEAST = 60  # 5 % of 60 are three people: fewer give no threshold
+_LABELS = 1000  # a column of more labels names people rather than describing them
 Numbers = NDArray[np.float64]
 
 

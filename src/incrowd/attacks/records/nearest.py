@@ -22,7 +22,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-_CELLS = 1 << 22
+_CELLS = 1 << 22  # distances in memory at a time: 32 MB
 Numbers = NDArray[np.float64]
 
 

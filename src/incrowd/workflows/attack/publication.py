@@ -33,7 +33,7 @@ from incrowd.workflows.verify.verify import read_certificate
 
 _COUNT = "count"
 _NOBODY = "\N{SYMBOL FOR NULL}"
-_FOREIGN = 0.5
+_FOREIGN = 0.5  # if half of the labels are not of the policy, it is the file of another policy
 _DOCUMENTS = (".json",)
 """Suffixes of released files that are not tables, such as a model."""
 
