@@ -138,7 +138,8 @@ def true_of(name: str, label: str | None, value: str) -> bool:
 @pytest.mark.parametrize("method", ROW_METHODS)
 def test_no_released_label_contradicts_its_row(method: str, outside: str) -> None:
     """All rows are equal, so that whatever label is released must be true of this one row."""
-    for kind, (born, paid, town) in itertools.product(RULES, VALUES):
+    for place, kind in enumerate(RULES):  # every value meets every rule and kind in some method
+        born, paid, town = VALUES[(place + len(method)) % len(VALUES)]
         content = {
             "incrowd": 1,
             "dataset": {"name": "births"},
@@ -147,7 +148,7 @@ def test_no_released_label_contradicts_its_row(method: str, outside: str) -> Non
             "budget": {"unbounded": "a test"},
         }
         read, values = load_policy(content), {"born": born, "paid": paid, "town": town, "zip": "9000"}
-        rows = pa.table({name: [value] * 200 for name, value in values.items()})
+        rows = pa.table({name: [value] * 100 for name, value in values.items()})
         table = read.plan.draw(open_table(rows, read.schema, read.options), SeededCoins(5)).to_arrow()
         for row in table.to_pylist():
             for name, value in values.items():
