@@ -1,30 +1,56 @@
-"""How long attacks take, and in how much memory: linkage and similarity, a million rows against a million.
+"""Attacks: how long they take, what they find beside anonymeter and slow references, and false alarms.
 
     python bench/attacks.py [linkage|local|similarity|films] [ROWS]
+    python bench/attacks.py rates [ROWS]       # beside anonymeter (bench/envs/anonymeter) and slow references
+    python bench/attacks.py null [RUNS]        # tables of other people: how many runs raise a false alarm
+    python bench/attacks.py shifted            # similarity, days shifted and ratings changed
 
 linkage: a list of a million people against a published table of the same people, zip cut to four digits, ages in
 ranges of five.  local: the same with ranges that overlap, as local recoding makes them.  similarity: everybody by eight
 events known about, against a million published ones of some 27,000 people.  films: ten thousand
 people and a thousand films, eight ratings known about, against the pseudonymized table.  Beside linkage stands the
 floor: DuckDB joins the two tables by equal labels, which each person had to be given first.
+
+rates: households behind masks of strength near zero and strong ones, a copy, and other people.  linkability of incrowd
+asks whether a published row is nearest to both halves among rows with equal halves; anonymeter asks whether the two
+nearest rows have the same place, so that of rows that agree in one half only one counts.  inference of anonymeter
+accepts a number within 5 % of the true one; incrowd one that at most 1 % of the people are nearer to.
+To install the peer: python -m venv bench/envs/anonymeter; bench/envs/anonymeter/bin/pip install anonymeter
 """
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+from pyarrow import csv
 
-from incrowd.attacks.finding import Finding
+import incrowd
+from incrowd.attacks import attack_of
+from incrowd.attacks.finding import AttackVerdict, Finding
 from incrowd.attacks.histories import similarity
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.records.linkage import linkage
-from tests.attacks.crowds import pseudonymized, ratings
+from incrowd.workflows.attack.attack import AttackOrder, attack
+from incrowd.workflows.attack.publication import lookup_of, masks_of
+from tests.attacks.crowds import pseudonymized, ratings, table_of
+from tests.attacks.households import POLICY, STRONG, WEAK, households
+from tests.attacks.test_histories import changed_ratings
+from tests.policies import with_ledger
+
+PEER = Path(__file__).parent / "envs" / "anonymeter" / "bin" / "python"
+KNOWN, SECRET = ("âge", "revenu", "sexe"), "loyer"
+NUMBERS = ("âge", "revenu", "loyer")
 
 
 def people(rows: int, seed: int) -> pa.Table:
@@ -78,6 +104,110 @@ def matched(persons: int, films: int, trials: int) -> None:
     measured("similarity", original.num_rows, lambda: similarity(PublishedTable(published), knowledge, outsiders))
 
 
+def masked(release: dict[str, Any], rows: pa.Table, seed: int) -> PublishedTable:
+    with TemporaryDirectory() as folder:
+        policy = incrowd.load_policy(with_ledger({**POLICY, "release": release}, Path(folder)))
+        lookups = {column.name: lookup_of(column) for column in policy.schema.columns}
+        return PublishedTable(table_of(policy, rows, seed), lookups, masks=masks_of(policy.plan.steps))
+
+
+def releases(rows: pa.Table, strangers: pa.Table) -> dict[str, PublishedTable]:
+    tables = {"a copy": PublishedTable(rows, masks={}), "other people": PublishedTable(strangers, masks={})}
+    for strength, masks in (("weak", WEAK), ("strong", STRONG)):
+        tables |= {f"{strength} {name}": masked(release, rows, 6) for name, release in masks.items()}
+    return tables
+
+
+def slow_rates(published: PublishedTable, people: pa.Table, everyone: int) -> tuple[float, float]:
+    """Return linkage by distance and inference by the nearest row, pair by pair, in units of standard deviations."""
+    rows, persons = published.table.to_pylist(), people.to_pylist()
+    spread = {name: float(np.std([float(row[name]) for row in rows])) or 1.0 for name in NUMBERS[:2]}
+    rents = sorted(float(person[SECRET]) for person in persons)
+    linked = inferred = 0
+    for person in persons[:everyone]:
+        near = min(
+            rows,
+            key=lambda row: (
+                (row["sexe"] != person["sexe"]),
+                sum(((float(row[name]) - float(person[name])) / spread[name]) ** 2 for name in NUMBERS[:2]),
+            ),
+        )
+        far = abs(float(near[SECRET]) - float(person[SECRET]))
+        closer = sum(abs(rent - float(near[SECRET])) < far * (1 - 1e-12) for rent in rents)
+        right = closer <= 0.01 * len(rents)
+        inferred += right
+        linked += right and near["maladie"] == person["maladie"]
+    return linked / everyone, inferred / everyone
+
+
+def compared(rows: int) -> None:
+    people, outsiders, strangers = (households(rows, seed) for seed in (1, 2, 3))
+    tables = releases(people, strangers)
+    theirs = peer_rates(people, outsiders, tables) if PEER.is_file() else {}
+    names = ("linkage", "inference", "linkability", "closest-record")
+    print("success on people in the data / on the control group; slow: pair by pair, success alone")
+    print(
+        f"{'table':<24}{'linkage':>12}{'slow':>6}{'inference':>12}{'slow':>6}{'anonymeter':>12}{'linkability':>13}"
+        f"{'anonymeter':>12}{'closest-record':>16}"
+    )
+    for label, published in tables.items():
+        knowledge = Knowledge(people, KNOWN, SECRET)
+        ours = {name: both(attack_of(name)(published, knowledge, outsiders)) for name in names}
+        slow = slow_rates(published, people, min(rows, 300))
+        peer = {name: f"{a:.2f}/{b:.2f}" for name, (a, b) in theirs.get(label, {}).items()}
+        print(
+            f"{label:<24}{ours['linkage']:>12}{slow[0]:>6.2f}{ours['inference']:>12}{slow[1]:>6.2f}"
+            f"{peer.get('inference', '-'):>12}{ours['linkability']:>13}{peer.get('linkability', '-'):>12}"
+            f"{ours['closest-record']:>16}",
+            flush=True,
+        )
+
+
+def both(found: Finding) -> str:
+    return f"{found.success.estimate:.2f}/{0.0 if found.control is None else found.control.estimate:.2f}"
+
+
+def peer_rates(people: pa.Table, outsiders: pa.Table, tables: dict[str, PublishedTable]) -> dict[str, Any]:
+    with TemporaryDirectory() as folder:
+        files = {"data": people, "control": outsiders}
+        files |= {f"published-{name}": published.table for name, published in tables.items()}
+        for name, table in files.items():
+            csv.write_csv(table, f"{folder}/{name}.csv")
+        driver = Path(__file__).parent / "peers" / "anonymeter_rates.py"
+        words = [str(PEER), str(driver), folder, json.dumps(KNOWN), json.dumps(SECRET)]
+        done = subprocess.run(words, capture_output=True, text=True, check=True)
+        rates: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return rates
+
+
+def false_alarms(runs: int) -> None:
+    """Attack tables of other people from the same population: every leak is a false alarm."""
+    kinds = ("copy", "noise", "rank-swap")
+    alarms = dict.fromkeys(kinds, 0)
+    done = 0
+    for run in range(runs):
+        people, outsiders, strangers = (households(150, 10_000 + 3 * run + place) for place in range(3))
+        kind = kinds[run % len(kinds)]
+        published = PublishedTable(strangers, masks={}) if kind == "copy" else masked(WEAK[kind], strangers, run)
+        report = attack((("table", published),), Knowledge(people, KNOWN, SECRET, seed=run), outsiders, AttackOrder())
+        alarms[kind] += any(finding.verdict is AttackVerdict.LEAK for finding in report.findings)
+        done += len(report.findings)
+    print(f"{runs} runs, {done} attacks on tables of other people: false alarms {alarms}")
+
+
+def shifted() -> None:
+    people, outsiders = ratings(1000, 300, 1), ratings(400, 300, 2, "q")
+    for days, stars in ((0, 0), (14, 0), (14, 1), (60, 1), (365, 1), (365, 4)):
+        table = PublishedTable(pseudonymized(changed_ratings(people, days, stars), "who", 3))
+        knowledge = Knowledge(people, ("film", "rating", "day"), person="who", item="film", trials=400)
+        found = similarity(table, knowledge, outsiders)
+        control = 0 if found.control is None else found.control.hits
+        print(
+            f"days within {days:>3}, ratings within {stars}: {found.success.hits} of {found.success.of}; "
+            f"control {control}"
+        )
+
+
 def measured(name: str, rows: int, attack: Callable[[], Finding]) -> None:
     begun, used = time.perf_counter(), time.process_time()
     found = attack()
@@ -92,8 +222,15 @@ def measured(name: str, rows: int, attack: Callable[[], Finding]) -> None:
 
 def main() -> None:
     what = sys.argv[1] if len(sys.argv) > 1 else "linkage"
-    rows = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
-    if what in ("linkage", "local"):
+    rows = int(sys.argv[2]) if len(sys.argv) > 2 else {"rates": 600, "null": 200}.get(what, 1_000_000)
+    others: dict[str, Callable[[], None]] = {
+        "rates": lambda: compared(rows),
+        "null": lambda: false_alarms(rows),
+        "shifted": shifted,
+    }
+    if what in others:
+        others[what]()
+    elif what in ("linkage", "local"):
         linked(rows, shifted=what == "local")
     elif what == "similarity":
         matched(rows // 37, max(100, rows // 100), rows // 37)

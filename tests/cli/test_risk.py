@@ -45,7 +45,10 @@ def test_those_held_out_are_the_control_and_results_stay_inside(run: Runner, rel
 
 def test_a_failed_threshold_of_the_policy_makes_the_next_release_another_run(run: Runner, released: Path) -> None:
     policy(released, risk={"any": 0.9, "linkage": 0})
-    assert run(f"{LINE} --threshold linkage=0.5").code == 1, "the stricter one counts"
+    outcome = run(f"{LINE} --threshold linkage=0.5")
+    assert outcome.code == 0, "a release with an epsilon is not held back by attacks"
+    assert "✗" in outcome.out, "the stricter threshold counts"
+    assert "so the exit code stays 0" in " ".join(outcome.out.split())
     assert run("ledger grant patients --epsilon 9 --delta 1e-3 --who me --why again").code == 0
     outcome = run("release --policy policy.yaml --out again --json")
     assert outcome.code == 0, outcome.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import zlib
 from itertools import islice
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.examples import POLICIES
 from tests.contract.mutating import NOT_CAUGHT, OTHERS, Mutation, Subject, mutations, shown_at
 
@@ -52,7 +54,15 @@ def test_levels_are_compared_with_the_steps_and_with_the_hierarchies_of_the_poli
             assert shown_at(subject, Mutation(name, forged), tmp_path) in ("alone", "policy"), (name, other)
 
 
-@pytest.mark.parametrize("value", [[], ["sex"], [["sex"]], {"columns": {}}, [{"columns": 5}], "1e99999", None, -1])
+def test_evidence_may_name_a_column_that_looks_like_an_exponent(tmp_path: Path) -> None:
+    subject = Subject.of("marginals", "adaptive", tmp_path)
+    text = json.dumps(subject.plain).replace('"sex"', '"code12345"')
+    assert certificate_of(json.loads(text)).evidence["tables"][0]["columns"] == ["code12345"]
+
+
+@pytest.mark.parametrize(
+    "value", [[], ["sex"], [["sex"]], {"columns": {}}, [{"columns": 5}], "1e99999", "1e999999999", None, -1]
+)
 def test_evidence_of_another_form_is_judged(value: object, tmp_path: Path) -> None:
     subject = Subject.of("marginals", "each table", tmp_path)
     honest = subject.plain

@@ -22,6 +22,7 @@ def main(words: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="hostile-") as place:
         if quick:
             import incrowd.cli.check
+            import incrowd.cli.importing
             import incrowd.cli.profile
             import incrowd.cli.report
             import incrowd.cli.verify  # noqa: F401 (once, and not for each file)

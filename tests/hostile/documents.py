@@ -133,6 +133,9 @@ DOCUMENTS: dict[str, Make] = {
         for part in ("steps", "claims", "guarantee")
         for text, number in _ABSURD.items()
     },
+    "certificate: evidence of 1e999999999": lambda folder: _changed(
+        folder, lambda plain: plain["evidence"].update(rows="1e999999999")
+    ),
     "certificate: not a number": lambda folder: _certificate('{"certificate":NaN,"steps":Infinity}', folder),
     "certificate: 20,000 times its steps": _repeated("steps", 20_000),
     "certificate: 400 times its steps": _repeated("steps", 400),

@@ -194,7 +194,64 @@ def _duckdb(*statements: str) -> Callable[[Path], None]:
 
 _ENDLESS = "CREATE VIEW v AS WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT a FROM n"
 
+
+def _project(members: dict[str, str | bytes], times: int = 1) -> Make:
+    """Make a project of ARX, its data repeated so many times."""
+    plain: dict[str, str | bytes] = {
+        "project.xml": "<project><separator>;</separator></project>",
+        "input/config.xml": "<config><criteria><criterion>2-anonymity</criterion></criteria></config>",
+        "input/definition.xml": "<definition><assigment><name>a</name><type>INSENSITIVE_ATTRIBUTE</type></assigment>"
+        "</definition>",
+    }
+
+    def make(folder: Path) -> list[str]:
+        with zipfile.ZipFile(folder / "a.deid", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in (plain | members).items():
+                archive.writestr(name, content)
+            with archive.open("data/input.csv", "w", force_zip64=True) as data:
+                data.write(b"a\n")
+                for _ in range(times):
+                    data.write(b"1;" * (1 << 19))
+        return ["import", "a.deid", "--out", "imported"]
+
+    return make
+
+
+def _half_project(folder: Path) -> list[str]:
+    (folder / "a.deid").write_bytes(b"PK\x03\x04" + bytes(1000))
+    return ["import", "a.deid", "--out", "imported"]
+
+
+def _metadata(text: str) -> Make:
+    def make(folder: Path) -> list[str]:
+        (folder / "a.rda").write_text(text, encoding="utf-8")
+        return ["import", "a.rda", "--out", "imported"]
+
+    return make
+
+
+_ENTITIES = "<!DOCTYPE x [<!ENTITY a0 'aaaaaaaa'>" + "".join(
+    "<!ENTITY a{} '{}'>".format(number, 20 * f"&a{number - 1};") for number in range(1, 10)
+)
+
 TABLES: dict[str, Make] = {
+    "deid: data of 2 GB in one line": _project({}, times=2000),
+    "deid: entities without end": _project({"project.xml": _ENTITIES + "]><project><name>&a8;</name></project>"}),
+    "deid: a file of others": _project(
+        {"project.xml": "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><project><name>&a;</name></project>"}
+    ),
+    "deid: XML of 60 MB": _project({"input/config.xml": b"<config>" + b"<a></a>" * (LARGE // 7) + b"</config>"}),
+    "deid: XML of great depth": _project({"input/config.xml": "<a>" * 10**6}),
+    "deid: names with ..": _project(
+        {
+            "../../a": "x",
+            "input/definition.xml": "<definition><assigment><name>../../../a</name><type>QUASI_IDENTIFYING_ATTRIBUTE"
+            "</type><ref>../../../../etc/passwd</ref></assigment></definition>",
+        }
+    ),
+    "deid: half an archive": _half_project,
+    "rda: names with ..": _metadata('A 1 1\n<HIERCODELIST> "../../../etc/passwd"\n'),
+    "rda: a million variables": _metadata("".join(f"V{n} {n + 1} 1\n" for n in range(10**6))),
     "csv: one line of 60 MB": _written("a.csv", lambda path: path.write_bytes(b"x" * LARGE)),
     "csv: 60 MB of newlines": _written("a.csv", lambda path: path.write_bytes(b"\n" * LARGE)),
     "csv: 60 MB of quotes": _written("a.csv", lambda path: path.write_bytes(b'a,b\n1,"' + b'""' * (LARGE // 2))),

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/sabotage")
     parser.add_argument("--area", action="append", choices=sorted({item.area for item in SABOTAGES}))
+    parser.add_argument("--matching", action="append", metavar="TEXT")
     parser.add_argument("--changed", nargs="?", const="", metavar="REV")
     parser.add_argument("--fastest", type=int, metavar="NUMBER")
     parser.add_argument("--list", action="store_true")
@@ -49,6 +50,8 @@ def _chosen(options: argparse.Namespace) -> list[Sabotage]:
     chosen = list(SABOTAGES)
     if options.area:
         chosen = [item for item in chosen if item.area in options.area]
+    if options.matching:
+        chosen = [item for item in chosen if any(text in item.name for text in options.matching)]
     if options.changed is not None:
         files = changed_files(options.changed or None)
         chosen = [item for item in chosen if f"src/incrowd/{item.file}" in files]

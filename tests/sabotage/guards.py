@@ -147,8 +147,11 @@ LEDGER = area(
         "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
         "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
     ),
-    (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
     ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
+) + area(
+    "ledger",
+    "tests/workflows/release/test_robust.py",
+    (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
 )
 CONSENT = area(
     "consent",
@@ -171,6 +174,13 @@ CONSENT = area(
         "grants = newest[0 : 2 * depths : 2]",
     ),
     ("governance/consent/state.py", "if recorded > self.as_of.recorded:", "if False:"),
+    ("governance/consent/event.py", "if not self.against or not self.at.endswith(_MIDNIGHT):", "if self.against:"),
+    (
+        "governance/consent/fhir.py",
+        "pauses = tuple(_pauses(resource, reading or FhirReading())) if skip.narrows else ()",
+        "pauses = ()",
+    ),
+    ("governance/consent/fhir.py", "at = min(_last(text), reading.now) if text else reading.now", "at = _first(text)"),
 ) + area(
     "consent",
     "tests/engines/local tests/theorems/test_consent.py -k consent",

@@ -154,6 +154,7 @@ def scratch(seconds: float = math.inf) -> Iterator[Scratch]:
     start, memory = time.monotonic(), Path("/dev/shm")
     with tempfile.TemporaryDirectory(prefix="sabotage-", dir=memory if memory.is_dir() else None) as folder:
         root = Path(folder)
+        root.chmod(0o755)  # some tests try rights as another user
         for name in _COPIED:
             shutil.copytree(ROOT / name, root / name, symlinks=True)
         for name in _LINKED:

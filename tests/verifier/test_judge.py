@@ -26,6 +26,7 @@ from incrowd.core.certificate import (
 from incrowd.core.domain import Categories
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.steps.rows import KeepRows
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.safe import Safe
@@ -99,3 +100,16 @@ def test_a_small_release_is_decided_in_full() -> None:
     made = certificate(Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10)), Schema((SEX,)))
     assert len(made.claims) == 6
     assert [look for look in judge(made, check_of("safe")) if look.problem is not None] == []
+
+
+def test_a_step_that_keeps_more_rows_of_a_person_than_the_unit_has_fails() -> None:
+    """For a unit of one row the fold is the same, whatever the step says."""
+    schema = Schema((SEX, ID), Unit(Kind.PERSON, column="id"))
+    made = certificate(Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10)), schema)
+    assert decided(made) == []
+    steps = tuple(replace(step, rows=5) if isinstance(step, KeepRows) else step for step in made.steps)
+    forged = replace(made, steps=steps)
+    assert steps != made.steps
+    assert "the rows per person do not match the guarantee's unit" in [
+        outcome.problem.text for outcome in decided(forged) if outcome.problem is not None
+    ]

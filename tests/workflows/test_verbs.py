@@ -133,7 +133,7 @@ def test_results_print_as_a_few_lines(policy: dict[str, Any]) -> None:
     forecast = repr(incrowd.plan(policy)).splitlines()
     assert forecast[0] == "Plan (nothing spent)"
     assert forecast[-1].split() == ["verdict", "would", "be", "released"]
-    incrowd.release_to(FRAME, policy, incrowd.Destination("out"))
+    incrowd.release_to(FRAME, policy, incrowd.Destination(Path("out")))
     assert repr(incrowd.verify("out")).startswith("consistent; origin not verified\n")
     assert max(map(len, map(repr, (released, incrowd.plan(policy), incrowd.verify("out"))))) < 2000
 

@@ -22,7 +22,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.errors import InvalidParameter
 
 Codes = NDArray[np.int64]
-_BLOCK, _MOST = 1 << 16, 1 << 24
+_BLOCK, _MOST = 1 << 16, 1 << 24  # people at a time, and candidates of them in memory: 128 MB
 NONE = -1
 NEAR = 0.01
 """A masked number is right about a person if at most this share of all people have a number nearer to it."""

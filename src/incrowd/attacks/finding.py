@@ -14,7 +14,7 @@ from typing import Any
 
 from incrowd.errors import InvalidParameter
 
-CONFIDENCE = 0.95
+CONFIDENCE = 0.95  # 95 %, as everywhere
 _VAGUE = 0.3
 """A confidence interval that reaches this rate when nobody was hit shows too little to report."""
 

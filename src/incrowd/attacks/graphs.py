@@ -17,7 +17,7 @@ from incrowd.methods.graphs.shared.matrices import adjacency, pieces
 Places = NDArray[np.int64]
 Hits = NDArray[np.bool_]
 Links = Callable[[Places], NDArray[np.float64]]
-_BLOCK = 512
+_BLOCK = 512  # nodes compared at a time with all others
 _TIE = 1e-9
 """Relative difference below which two squared distances count as equal: they are sums of floats."""
 
@@ -99,7 +99,7 @@ def nearest(originals: NDArray[np.float64], published: NDArray[np.float64], seed
     return np.concatenate(places) if places else np.zeros(0, np.int64)
 
 
-_LARGEST_ENTRIES = 64
+_LARGEST_ENTRIES = 64  # of a node's neighborhood that are compared: the largest tell nodes apart
 
 
 def degree(trial: GraphTrial) -> Finding:
@@ -152,7 +152,7 @@ def _largest_of_rows(starts: Places, values: Places) -> NDArray[np.float64]:
     return table
 
 
-_WHOLE = 4096
+_WHOLE = 4096  # up to so many nodes all pairs are matched at once
 
 
 def characteristic_vectors(trial: GraphTrial) -> Finding:
@@ -198,6 +198,7 @@ def largest_shared(graph: Graph) -> NDArray[np.float64]:
     return table
 
 
+# seeds, rounds, shared neighbors that make a match; all pairs of so many nodes fit in memory
 _SEEDS, _ROUNDS, _LEAST, _LARGEST = 10, 30, 2.0, 5000
 
 
@@ -266,7 +267,7 @@ def link_disclosure(trial: GraphTrial) -> Finding:
     return graph_finding("link-disclosure", Risk.INFERENCE, "who two nodes are", hits)
 
 
-_STEPS, _RATE = 300, 0.5
+_STEPS, _RATE = 300, 0.5  # of a logistic regression by gradient descent; more is slower
 
 
 def withheld_kind(trial: GraphTrial) -> Finding:
@@ -299,7 +300,7 @@ def withheld_kind(trial: GraphTrial) -> Finding:
     return graph_finding("withheld-kind", Risk.INFERENCE, knows, (success, coins == connected[half:], control))
 
 
-_FEWEST = 20
+_FEWEST = 20  # below, an estimate says nothing
 
 
 def _learned(trial: GraphTrial, places: Places, connected: Hits, half: int) -> Hits:

@@ -19,7 +19,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.displacement import DistanceKind
 from incrowd.errors import InvalidParameter
 
-_CELLS, _PAIRS = 1 << 22, 1 << 22
+_CELLS, _PAIRS = 1 << 22, 1 << 22  # in memory at a time: 32 MB each
 Numbers = NDArray[np.float64]
 ECCENTRICITY = 1.5
 """The threshold of Narayanan & Shmatikov 2008."""

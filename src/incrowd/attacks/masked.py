@@ -27,8 +27,8 @@ from incrowd.core.displacement import Displacement, DistanceKind
 Numbers = NDArray[np.float64]
 _FAR = 1e9
 """The coordinate of a value that is missing or not a number: near its like alone."""
-_CATEGORIES = 40
-_SAME = 1 + 1e-9
+_CATEGORIES = 40  # each is a dimension of the distance
+_SAME = 1 + 1e-9  # distances equal up to rounding are ties
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from incrowd.workflows.attack.inputs import AttackInput
 
 _ABOVE = 1
+_NOT_HELD_BACK = (
+    "This release has an epsilon. Attack results depend on the rows of many people: holding it back by them would not "
+    "be covered by its guarantee, so the exit code stays 0. The ledger records the result."
+)
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,8 @@ def attack(options: AttackOptions) -> None:
     simultaneous. The results are computed from the original rows: they are for the data holder only. An attack that
     fails proves nothing.
 
+    Exit 1 above a threshold, for releases without an epsilon only: a release with one may not be held back by its rows.
+
     With --attack audit and a policy instead of a release, the method runs --trials times with and without the rarest
     row. Exit 1 if this proves a larger epsilon than claimed.
     """
@@ -135,12 +141,12 @@ def attack(options: AttackOptions) -> None:
     if options.json:
         stories = {"stories": [list(run.finding.story) for run in lab.runs]} if options.replay else {}
         places = [lab.runs.index(run) for run in over]
-        print_json({**lab.to_json(), **stories, "above": places, "look": inputs.look})
+        print_json({**lab.to_json(), **stories, "above": places, "epsilon": inputs.private, "look": inputs.look})
     else:
         _show(lab, over, inputs)
         if options.replay:
             _tell(lab)
-    if over:
+    if over and not inputs.private:
         raise typer.Exit(_ABOVE)
 
 
@@ -203,6 +209,7 @@ def _show(lab: AttackReport, over: tuple[AttackRun, ...], inputs: AttackInput) -
     ]
     notes += [f"{name} was not run: {why}" for name, why in lab.skipped.items()]
     notes += ["✗: not shown to be at or below its threshold."] if over else []
+    notes += [_NOT_HELD_BACK] if over and inputs.private else []
     notes += [note for run in lab.runs for note in run.finding.notes]
     notes += [run.finding.sentence for run in lab.runs]
     notes.append(f"Simultaneous {lab.confidence:g} confidence intervals. {inputs.look_sentence}")

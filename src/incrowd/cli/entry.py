@@ -7,9 +7,9 @@ import os
 import sys
 import warnings
 
-_OBJECTS = 50_000
+_OBJECTS = 50_000  # new objects before the garbage is looked through: a command ends before it pays
 _INTERRUPTED = 130
-_FOREIGN, _COMPARING = ("verify", "check", "profile", "report"), ("assess",)
+_FOREIGN, _COMPARING = ("verify", "check", "profile", "report", "import"), ("assess",)
 _UNLIMITED = "--no-limits"
 _CLEARED = "\r\x1b[K\x1b[?25h"
 """Clears the line of a progress bar that was cut off, and shows the cursor again."""

@@ -33,6 +33,7 @@ VERBS = (
     "check",
     "hierarchy",
     "policy",
+    "import",
     "plan",
     "release",
     "learn",
@@ -58,6 +59,9 @@ VERBS = (
 )
 """Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""
 
+_ELSEWHERE = {"import": ("importing", "import_project")}
+"""Verbs whose name is a word of Python."""
+
 
 def application(words: Sequence[str] = ()) -> typer.Typer:
     """Return the command line: with the verb that stands first alone, or with all of them, for help and mistakes."""
@@ -70,7 +74,8 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
     )
     app.callback()(_start)
     for verb in words[:1] if words and words[0] in VERBS else VERBS:
-        command = getattr(import_module(f"incrowd.cli.{verb}"), verb)
+        module, name = _ELSEWHERE.get(verb, (verb, verb))
+        command = getattr(import_module(f"incrowd.cli.{module}"), name)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=verb)
         else:

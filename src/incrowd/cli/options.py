@@ -44,7 +44,7 @@ Address = Annotated[
     ),
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; default: your user name.")]
-_MOST = 10**9
+_MOST = 10**9  # of a count: typing errors are refused
 _KEYS = {"max-rows": "max_rows", "rows-per-person": "max_rows", "header-row": "header_row"}
 """Options that a policy writes under another key."""
 
@@ -71,6 +71,9 @@ class ReadingOptions:
     nulls: Annotated[list[str], _reads("Text of a missing value, such as NA; can be repeated.", "TEXT")] = (
         dataclasses.field(default_factory=list)
     )
+    totals: Annotated[list[str], _reads("First cell of a row of sums, left out; can be repeated.", "TEXT")] = (
+        dataclasses.field(default_factory=list)
+    )
     sheet: Annotated[str | None, _reads("Sheet of a workbook, by name or number.", "SHEET")] = None
     header_row: Annotated[str | None, _reads("Number of the line with the column names.", "NUMBER")] = None
 
@@ -84,6 +87,7 @@ class ReadingOptions:
             thousands=_NAMED_CHARACTERS.get(self.thousands or "", self.thousands),
             dates=tuple(self.dates),
             nulls=("", *self.nulls),
+            totals=tuple(self.totals),
             sheet=self.sheet,
             header_row=whole_or_none(self.header_row, "header-row"),
         )

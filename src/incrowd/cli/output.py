@@ -163,7 +163,7 @@ def _padded(text: str, width: int, to_right: bool = False) -> str:
     return space + text if to_right else text + space
 
 
-_FLOAT_NOISE = 1e-12
+_FLOAT_NOISE = 1e-12  # a printed loss may be below the stored one by this, and by no more
 _NARROWEST, _PROSE = 40, 100
 
 

@@ -14,6 +14,7 @@ from incrowd.cli.options import EngineName, Json, Master, NoLimits, ReadingOptio
 from incrowd.cli.output import print_json, print_table, print_text
 from incrowd.cli.progress import progress, watched
 from incrowd.cli.published import show_routes
+from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.profile.draft_text import DraftGoal, Use
@@ -57,6 +58,13 @@ class ProfileOptions(ReadingOptions):
         list[str],
         typer.Option(metavar="COLUMN=SOURCE", help="Public source of a column's values; can be repeated."),
     ] = field(default_factory=list)
+    unit: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The person ID column: each of its values is one person.")
+    ] = None
+    confirm: Annotated[
+        list[str],
+        typer.Option(metavar="COLUMN", help="Confirm the suggested cleaning of a column, or of all; can be repeated."),
+    ] = field(default_factory=list)
     policy: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Read the source as this policy says; its ledger records the access."),
@@ -88,18 +96,17 @@ def profile(options: ProfileOptions) -> None:
         rows = engine.open(address, read)
         record_look(policy, "profile")
         with progress(not options.json) as tell:
-            profiled_table = profiled(watched(rows, engine, tell), engine)
+            profiled_table = profiled(watched(rows, engine, tell), engine, read.clean if policy is None else None)
         written = None if options.write is None else _write(profiled_table, str(address), options, read)
         judged = policy if options.write is None else load_policy(options.write)
         outside = () if judged is None else outside_of(judged, rows, engine)
     if options.json:
-        print_json(
-            _as_json(profiled_table, written, options.write) | {"outside": [column.to_json() for column in outside]}
-        )
+        print_json(_as_json(profiled_table, written, options) | {"outside": [column.to_json() for column in outside]})
     else:
         _show(
             profiled_table,
             (*rows.notes, *profiled_table.notes, *(column.sentence.removesuffix(".") for column in outside)),
+            options.unit,
         )
         if written is not None and options.write is not None:
             _show_draft(written, options.write)
@@ -127,9 +134,19 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
         raise InvalidParameter('--public takes a column and where its values are listed: --public ward="staff guide".')
     sources = {name: source for name, _, source in pairs}
     period = None if options.period is None else DraftPeriod(options.period)
-    origin = Origin(_seen_from(target.resolve().parent, data), policy_keys(read))
+    keys = policy_keys(read) | ({"totals": list(profile.totals)} if profile.totals else {})
+    origin = Origin(_seen_from(target.resolve().parent, data), keys)
     keep = tuple(options.keep)
-    wish = DraftRequest(options.goal or DraftGoal.MICRODATA, period, sources, keep, options.rows, options.population)
+    wish = DraftRequest(
+        options.goal or DraftGoal.MICRODATA,
+        period,
+        sources,
+        keep,
+        options.rows,
+        options.population,
+        options.unit,
+        _confirmed(profile, options),
+    )
     made = draft(profile, origin, wish)
     routes = routes_of(read_document(made.text).content, target.resolve().parent, RouteNeeds(keep, options.use))
     if options.goal is None and routes.recommended is not None and options.rows is not None:
@@ -139,10 +156,16 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
     return WrittenDraft(made, wish.goal, routes)
 
 
-def _as_json(profile: TableProfile, written: WrittenDraft | None, target: Path | None) -> dict[str, object]:
-    from incrowd.workflows.profile.profile import person_column
+def _confirmed(profile: TableProfile, options: ProfileOptions) -> frozenset[str]:
+    if options.confirm == ["all"]:
+        return frozenset(column.name for column in profile.columns if column.clean is not None)
+    return frozenset(options.confirm)
 
-    person = person_column(profile)
+
+def _as_json(profile: TableProfile, written: WrittenDraft | None, options: ProfileOptions) -> dict[str, object]:
+    from incrowd.workflows.profile.profile import person_column, person_questions
+
+    person, target = person_column(profile, options.unit), options.write
     drafted: dict[str, object] = {}
     if written is not None:
         held_back = {column.name: column.why for column in written.draft.held_back}
@@ -151,6 +174,7 @@ def _as_json(profile: TableProfile, written: WrittenDraft | None, target: Path |
     return {
         **profile.to_json(),
         "person": None if person is None else person.to_json(),
+        "questions": [question.to_json() for question in person_questions(profile, options.unit)],
         "written": None if target is None else str(target),
         **drafted,
     }
@@ -165,8 +189,8 @@ def _seen_from(folder: Path, data: str) -> str:
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
-def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
-    from incrowd.workflows.profile.profile import person_column
+def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> None:
+    from incrowd.workflows.profile.profile import person_column, person_questions
 
     header = ("column", "type", "role", "distinct", "missing", "unique", "values")
     rows = [
@@ -197,10 +221,18 @@ def _show(profile: TableProfile, notes: tuple[str, ...]) -> None:
     for column in profile.columns:
         if column.facts.nearly is not None:
             notes += (f"{column.name}: {column.facts.nearly.sentence}",)
-    person = person_column(profile)
+        elif column.clean is not None and column.role is not Role.IDENTIFIER:
+            notes += (column.clean.sentence(column.name),)
+    if profile.totals:
+        labels = " ".join(f"--totals {shlex.quote(label)}" for label in profile.totals)
+        notes += (
+            f"rows that begin with {', '.join(map(repr, profile.totals))} look like sums; leave them out: {labels}",
+        )
+    person = person_column(profile, unit)
     if person is not None:
         people = f"{'' if person.exact else 'about '}{person.people:,} people"
         notes += (f"person ID column: {person.name}, {people}, at most {counted(person.most_rows, 'row')} each",)
+    notes += tuple(question.sentence for question in person_questions(profile, unit))
     for note in notes:
         print_text(f"note: {note}{'' if note.endswith('?') else '.'}")
 

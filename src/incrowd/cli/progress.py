@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from incrowd.core.table import Engine, Progress, Rows
 
-_PATIENCE = 1.0
+_PATIENCE = 1.0  # seconds before a bar appears
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 
 Number = int | float | str | Decimal | Fraction
 BatchedQuery = str | tuple[str, Sequence[Any]]
-_LARGEST = 1 << 30
+_LARGEST = 1 << 30  # bytes of a reply: a server that never ends must not fill the memory
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 

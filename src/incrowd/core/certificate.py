@@ -13,13 +13,14 @@ from incrowd.core.claims.claim import Claim, claim_of
 from incrowd.core.codec import canonical, decode, digest, encode, named, text_digest
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
+from incrowd.core.rounding import short
 from incrowd.core.steps.step import Step, step_of, walk
 from incrowd.core.terms import Assumption, Condition, Exposure, KeyedText, Term, Theorem
 from incrowd.core.words import short_up
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
-NONCE_BYTES = 4
+NONCE_BYTES = 4  # random bytes of a release's id, so that equal releases have different ids; the rest is a digest
 LIMITS = (
     (
         "The guarantee holds for all releases charged to this dataset together, as the accounting says; releases about "
@@ -219,7 +220,7 @@ class Certificate:
             guarantee=_guarantee(plain["guarantee"]),
             claims=tellable(tuple(claim_of(claim, words.claims) for claim in _objects(plain["claims"]))),
             steps=tellable(tuple(step_of(step, words.steps) for step in _objects(plain["steps"]))),
-            evidence=_object(plain["evidence"]),
+            evidence=_computable(_object(plain["evidence"]), _names(decode(Columns, plain["schema"]))),
             approvals=_objects(plain["approvals"]),
             signature=None if plain["signature"] is None else decode(Signature, plain["signature"]),
         )
@@ -276,6 +277,19 @@ def _object(plain: Any) -> Mapping[str, Any]:
     if not isinstance(plain, dict):
         raise InvalidParameter("steps, claims, evidence and approvals of a certificate are objects.")
     return plain
+
+
+def _names(schema: Columns) -> set[str]:
+    return {column.name for column in schema.columns} | set(schema.released)
+
+
+def _computable(value: Any, names: set[str]) -> Any:
+    """Return evidence as it is, or refuse it for a number that could fill the memory; names of columns are none."""
+    if isinstance(value, str) and value not in names:
+        return short(value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _computable(part, names)
+    return value
 
 
 def _objects(plain: Any) -> tuple[Mapping[str, Any], ...]:

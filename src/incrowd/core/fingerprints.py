@@ -28,7 +28,7 @@ Bits = NDArray[np.uint64]
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
-_CHUNK = 2**14
+_CHUNK = 2**14  # texts at a time; their bytes are held as an array
 
 
 def row_bits(array: pa.Array, salt: int) -> Bits:
@@ -107,7 +107,7 @@ def _mixed(bits: Bits) -> Bits:
 KEPT = 1024
 """How many elements a sample holds."""
 
-_MOST = 2**32 - 1
+_MOST = 2**32 - 1  # counters of 32 bits stop here instead of wrapping
 _SPARE = 2**64 - 1
 """The bits of a place that no element took; it has the count 0."""
 

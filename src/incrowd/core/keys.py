@@ -16,8 +16,8 @@ Keys = NDArray[Any]
 
 Codes = NDArray[np.int32]
 
-_LIMIT = 2**63
-_CHUNK = 2**20
+_LIMIT = 2**63  # keys are signed numbers of 64 bits
+_CHUNK = 2**20  # keys recoded at a time: 8 MB a column
 
 
 @dataclass(frozen=True)

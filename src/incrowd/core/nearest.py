@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from incrowd.core.subjects import alike_form
 
-_FARTHEST = 2
-_LONGEST = 64
+_FARTHEST = 2  # changed letters; more would suggest names that nobody meant
+_LONGEST = 64  # the distance costs the product of lengths
 
 
 @dataclass(frozen=True, eq=False)

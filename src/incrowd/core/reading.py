@@ -29,7 +29,7 @@ _PATTERNS = {
 }
 _TRUE = ("true", "t", "yes", "y", "1")
 _FALSE = ("false", "f", "no", "n", "0")
-_WHOLE = float(2**62)
+_WHOLE = float(2**62)  # floats below it convert to whole numbers of 64 bits without overflow
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from incrowd.core.domain import Categories, Dates, Domain, Numbers, Text, Type, listed
+from incrowd.core.cleaning import Cleaning
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, listed
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.text import Pseudonyms
@@ -89,7 +90,8 @@ class Column:
     rule for what is outside then apply to the items, all of which are declared; a row without items has the empty set.
     Queries read at most `max_length` characters of a text that is not listed.
 
-    A `shared` column has one value for a whole household.  A `label` is its name for readers.
+    A `shared` column has one value for a whole household.  A `label` is its name for readers.  `clean` are the rules by
+    which its cells were rewritten when they were read.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -105,6 +107,7 @@ class Column:
     shared: bool = False
     label: str | None = None
     max_length: int = MAX_LENGTH
+    clean: Cleaning | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -116,6 +119,8 @@ class Column:
         if self.rule_outside is Outside.ENDS and self.domain.closed:
             object.__setattr__(self, "hierarchy", self.hierarchy.with_open_ends())
         self._check_domain()
+        if self.clean is not None:
+            self._check_cleaning(self.clean)
         if self.role is Role.WEIGHT and self.type not in (Type.INTEGER, Type.DECIMAL):
             raise InvalidParameter(f"{self.name!r} holds survey weights, which are numbers: let type be decimal.")
         if self.separator is not None:
@@ -139,6 +144,18 @@ class Column:
                 raise InvalidParameter(
                     f"these values of {self.name!r} are not written as values of type {self.type} are: {listed(odd)}. "
                     "Write 5, not 05 or 5.0; 2020-12-31; true or false."
+                )
+
+    def _check_cleaning(self, clean: Cleaning) -> None:
+        clean.check_type(self.type, self.name)
+        if self.separator is not None:
+            raise InvalidParameter(f"{self.name!r} holds sets of items: clean them before, or leave clean out.")
+        if isinstance(self.domain, Categories):
+            unlisted = [label for label in clean.labels if label not in self.domain.values]
+            if unlisted:
+                raise InvalidParameter(
+                    f"these labels of clean are not among the values of {self.name!r}: {listed(unlisted)}. Declare "
+                    "them, or correct the spelling."
                 )
 
     def _check_items(self, separator: str) -> None:
@@ -207,6 +224,12 @@ class Column:
         return isinstance(self.domain, Dates) and self.hierarchy.open_ends
 
     @property
+    def provenances(self) -> tuple[Provenance, ...]:
+        """Where its hierarchy, its domain and the rules that clean it come from."""
+        own = (self.hierarchy.provenance, self.domain.provenance)
+        return own if self.clean is None else (*own, self.clean.provenance)
+
+    @property
     def pseudonymous(self) -> bool:
         """Whether it is released under a keyed pseudonym."""
         return isinstance(self.hierarchy, Pseudonyms)
@@ -239,6 +262,13 @@ class Schema:
             raise InvalidParameter(
                 f"the column {self.unit.column!r} is the person ID column: its role must be identifier."
             )
+        if self.unit.column is not None:
+            clean = self[self.unit.column].clean
+            if clean is not None and not clean.provenance.sound:
+                raise InvalidParameter(
+                    f"the person ID column {self.unit.column!r} is cleaned by rules drafted from rows, so who "
+                    "is one person would depend on others: confirm them (confirmed:), or leave clean out."
+                )
         for role in (Role.WEIGHT, Role.HOUSEHOLD):
             if len(several := self.of_role(role)) > 1:
                 raise InvalidParameter(f"one column at most has the role {role}, and these have it: {listed(several)}.")
@@ -299,11 +329,7 @@ class Schema:
 
         A guarantee that is computed without the rows cannot depend on them.
         """
-        return tuple(
-            column.name
-            for column in self.released
-            if not (column.hierarchy.provenance.sound and column.domain.provenance.sound)
-        )
+        return tuple(column.name for column in self.released if not all(source.sound for source in column.provenances))
 
 
 def written_as(value: str, kind: Type) -> str | None:

@@ -19,10 +19,10 @@ from incrowd.core.reading import canonical, read
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
 
-LEAST = 32
+LEAST = 32  # bytes: as long as the HMAC's digest, beyond guessing
 _DOMAIN = b"incrowd consent subject 1\n"
 _ALIKE = b"incrowd consent alike 1\n"
-_SHOWN = 32
+_SHOWN = 32  # hexadecimal digits: 128 bits, so that among 2³² people two collide with a chance below 2⁻⁶⁴
 _REFERENCE = re.compile(r"(?:.*/)?Patient/([^/?#\s]{1,64})(?:/_history/[^/?#\s]{1,64})?")
 _LEADING = re.compile(r"(?<![0-9])0+(?=[0-9])")
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from incrowd.core.cells import Cells
+    from incrowd.core.cleaning import Cleaning
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
     from incrowd.core.domain import Type
@@ -33,10 +34,12 @@ class SourceOptions:
     `format`: one of csv, parquet, arrow, excel, statistics, sqlite, duckdb; by default the file's first bytes and its
     ending tell.  For text: `delimiter`, `encoding`, `quote` (empty: nothing is quoted), `header`, `names` (of the
     columns, where there is no header), `header_row` (on which line the columns are named), `nulls` (how a missing value
-    is spelled), `decimal`, `thousands`, `dates` (how numbers and days are spelled).  For Excel: `sheet` (its name or
+    is spelled), `totals` (labels in the first column of rows that are sums, and left out), `decimal`, `thousands`,
+    `dates` (how numbers and days are spelled).  For Excel: `sheet` (its name or
     number), and all of these but the first three.  For databases: `table` or `query`.  For statistics files: `labels`
     (or codes), `encoding`, `catalog` (of labels, for SAS).
 
+    `clean` are the rules by which the cells of some columns are rewritten, for every kind of source.
     `types` are those that a policy declares: where they are known, nothing that rows hold decides how a file is read.
     `guesses` says what was guessed of all this, in words.
     """
@@ -49,6 +52,7 @@ class SourceOptions:
     names: tuple[str, ...] | None = None
     header_row: int | None = None
     nulls: tuple[str, ...] = ("",)
+    totals: tuple[str, ...] = ()
     decimal: str | None = None
     thousands: str | None = None
     dates: tuple[str, ...] = ()
@@ -58,6 +62,7 @@ class SourceOptions:
     labels: bool = True
     catalog: Path | None = None
     types: Mapping[str, Type] | None = None
+    clean: Mapping[str, Cleaning] | None = None
     guesses: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ from incrowd.core.rounding import Number, exact
 
 _LARGE = Decimal(10**6)
 _MOST_DIGITS = 6
-_CERTAIN = Fraction(1000)
+_CERTAIN = Fraction(1000)  # an ε: e^1000 = 10⁴³⁴, and no reader needs more
 _SIZES = ((10**12, "trillion"), (10**9, "billion"), (10**6, "million"))
 _PRECISE = Context(prec=50)
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -14,7 +14,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.keys import Codes
 from incrowd.errors import InvalidParameter
 
-_CHUNK = 2**20
+_CHUNK = 2**20  # keys unpacked at a time: 8 MB a column
 
 PerGroup = NDArray[np.float64]
 """One number for each group."""

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from incrowd.errors import InvalidParameter
 
 _Numbers = NDArray[np.float64]
-_FEW = 30
-_TERMS = 400
+_FEW = 30  # the recursion multiplies its rounding by the odds, below 1 here; its loop runs over f
+_TERMS = 400  # the series stops by itself before: its terms fall by (1 − p)·n/(f + n) each, with p ≥ 1/2 or f > 30
 
 
 def individual_risk(rows: Sequence[int] | NDArray[np.int64], weights: Sequence[float] | _Numbers) -> _Numbers:

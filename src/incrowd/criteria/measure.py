@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 TOLERANCE = 1e-9
 """The error allowed to a measured number: sums of shares are rounded."""
-_STRICTLY = 1e-12
+_STRICTLY = 1e-12  # equal up to rounding is not below
 
 
 class Bound(StrEnum):

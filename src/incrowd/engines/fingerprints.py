@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from incrowd.engines.readers.postgres import PostgresRows
     from incrowd.engines.readers.sources import Source
 
-_BLOCK = 1 << 20
-_DIGEST_ROWS = 1 << 16
+_BLOCK = 1 << 20  # bytes read at a time
+_DIGEST_ROWS = 1 << 16  # rows digested at a time
 
 
 def content_digest(source: Source) -> bytes:
@@ -129,7 +129,7 @@ def _add_text(digest: hashlib._Hash, text: str) -> None:
     digest.update(len(coded).to_bytes(8, "little") + coded)
 
 
-_WORDS = 2
+_WORDS = 2  # two sums of 64 bits: a fingerprint of 128 bits
 
 
 def marked_columns(schema: Schema) -> tuple[str, ...]:

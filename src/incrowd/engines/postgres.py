@@ -15,7 +15,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, PackageMissing
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = {"password", "sslpassword"}
-_CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 10  # a server that is there answers in less
 Result = TypeVar("Result")
 Trouble = Callable[[str], IncrowdError]
 """Makes the error from words that say what happened and what to do."""

@@ -120,7 +120,7 @@ WRITERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 """The endings of Stata, SPSS and SAS, how each is written, and with which settings."""
 _LONGEST = 120  # bytes of a label in SPSS
-_EXACT = 2**53
+_EXACT = 2**53  # SAS, SPSS and Stata store floats: larger whole numbers are not exact
 
 
 def write_statistics(data: Released, path: Path, titles: Mapping[str, str]) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Tell = Callable[[int, int | None], None]
 SETTING = "INCROWD_LIMITS"
-_PAUSE = 0.01
-_OFTEN = 0.1
+_PAUSE = 0.01  # seconds between looks at a worker's memory and time
+_OFTEN = 0.1  # seconds between reports of progress
 _INTERRUPTED = 130
 _PARENT_DEATH = 1  # PR_SET_PDEATHSIG
 _LIFT = f"If this is your own data, add --no-limits, or set {SETTING}=off."

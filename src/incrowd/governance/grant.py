@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
 
-_BYTES = 32
+_BYTES = 32  # of a token: beyond guessing
 _FORM = re.compile(r"ic_[A-Za-z0-9_-]{43}")
 _STORED, _FORGERY = b"incrowd token 1\n", b"incrowd session 1\n"
+# short ones can be guessed from a stolen hash; a limit bounds the time of hashing
 _SHORTEST_PASSWORD, _LONGEST_PASSWORD = 12, 1024
 
 
@@ -106,7 +107,7 @@ def _hasher() -> PasswordHasher:
     return PasswordHasher()
 
 
-_LONGEST_VALIDITY = timedelta(days=366)
+_LONGEST_VALIDITY = timedelta(days=366)  # a year, leap years included: tokens that nobody remembers expire
 _NAME = re.compile(r"[^\W_](?:[\w.@ -]{0,62}[\w.])?")
 
 

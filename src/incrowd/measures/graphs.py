@@ -14,7 +14,7 @@ from incrowd.measures.score import Score
 from incrowd.methods.graphs.shared.matrices import adjacency, stars, triangles
 
 Colors = NDArray[np.int64]
-_HOPS = 3
+_HOPS = 3  # distances up to so many steps are compared
 
 
 def colors(graph: Graph, hops: int) -> Colors:
@@ -60,7 +60,7 @@ def uniqueness(graph: Graph) -> tuple[Score, ...]:
     return tuple(scores)
 
 
-_SOURCES, _EIGENVALUES = 32, 5
+_SOURCES, _EIGENVALUES = 32, 5  # nodes that paths start from in large graphs, and eigenvalues: more is slower
 _SMALL = 1000
 """Up to this size, paths are measured from all nodes."""
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 LARGEST_SIZE = 2**46  # more numbers than a computer holds: sizes computed by mistake are refused
-LARGEST_WIDTH = 2**40  # width times the steps of a cube's radius stays below 2⁶³
+LARGEST_WIDTH = 2**40  # times the largest fineness it stays within 2⁶⁰
 LARGEST_FINENESS = 2**20  # a power of two, so that a width over it is an exact float
-LARGEST_CUBE = 2**40  # as `LARGEST_WIDTH`: products of both with a fineness stay within 64 bits
+LARGEST_CUBE = 2**40  # a radius of 2¹⁴ scales, beyond which nothing is drawn, stays within 2⁵⁴
 MOST_COORDINATES = 64  # a cube's law multiplies so many widths; more columns than anybody sums at once
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from incrowd.queries.measuring.columns import Expected
 
 T = TypeVar("T")
-_MISS = 0.05
+_MISS = 0.05  # intervals of 95 %, as everywhere
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ TABLE = (
 FREE = (one(Understand), one(OneGroup, GroupRows), one(GiveAnswer))
 """The order of the steps of one query of a set."""
 _STEPS = (Understand, RowSample, BoundContribution, *GROUPS, AddUp, *NOISES, GroupThreshold, *PICKS, GiveAnswer)
-_FEW = 4
+_FEW = 4  # rows below, at and above a candidate: scores are linear, so that a few rows show how far one moves them
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 
-_FINE = 2**64
+_FINE = 2**64  # eight bytes of an HMAC, read as a number between 0 and 1
 
 
 class Protection(ABC):

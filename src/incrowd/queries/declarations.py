@@ -34,7 +34,7 @@ _SIMPLE = (
     "Not", "Paren", "EQ", "NEQ", "In", "Like", "Is", "Null", "Lower", "Upper", "Order", "Ordered", "Limit", "Distinct",
     "Count", "Boolean",
 )  # fmt: skip
-_MOST_NODES = 400
+_MOST_NODES = 400  # a declaration is read at every start; a longer one is a query, not a declaration
 _TYPES = {"text": "VARCHAR", "integer": "BIGINT", "decimal": "DOUBLE", "date": "DATE", "boolean": "BOOLEAN"}
 _VERSION = 1
 

@@ -16,8 +16,8 @@ from incrowd.store.transaction import NEWEST, Reader, Writer, changed, check_tot
 
 T = TypeVar("T")
 
-_ATTEMPTS = 50
-_BATCH, _ROWS = 500, 5_000
+_ATTEMPTS = 50  # of a write that others overtake: waits grow from 2 ms to 0.1 s, 2.5 s in all, then the error is raised
+_BATCH, _ROWS = 500, 5_000  # entries read at a time; fewer transactions, some megabytes
 _REMEMBERED = 256
 """How many results are remembered until something is written."""
 

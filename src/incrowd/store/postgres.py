@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from incrowd.errors import InvalidParameter, LedgerLocked, LedgerMissing, LedgerUnavailable
 from incrowd.store.database import Conflict, StoreDialect, Tables, Transaction, explained
 
-_CONNECT_SECONDS, _LOCK_SECONDS = 10, 60
+_CONNECT_SECONDS, _LOCK_SECONDS = 10, 60  # longer than any ordinary entry takes; then an error says who holds the lock
 _SESSION = (
     "SET synchronous_commit = on",
     f"SET lock_timeout = '{_LOCK_SECONDS}s'",

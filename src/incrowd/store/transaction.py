@@ -196,7 +196,7 @@ def check_totals(reader: Reader, tally: Tally) -> None:
         raise _off(last)
 
 
-_PAIRS = 256
+_PAIRS = 256  # checked pairs that are remembered: only the newest entries are read again and again
 _paired: dict[tuple[str, str, type], None] = {}
 """Pairs of entries, by their hashes, whose totals were checked: two entries with these hashes cannot change."""
 
@@ -254,12 +254,12 @@ def read_row(row: EntryRow, chain: str) -> ChainEntry | None:
     return ChainEntry(chain, row.sequence, row.at, row.kind, body, sets, row.previous, row.hash)
 
 
-_SHORT = 20_000
+_SHORT = 20_000  # characters of an entry that may be remembered
 _read_once = lru_cache(maxsize=64)(read_row)
 """Equal rows hold the same entry: each is parsed once."""
 
 
-_MADE, _MADE_LONG = 256, 8
+_MADE, _MADE_LONG = 256, 8  # entries remembered, fewer of the long ones: a few megabytes in all
 _made: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
 _made_long: dict[str, tuple[EntryRow, Seal, ChainEntry]] = {}
 """The last entries that this process wrote, by their hashes: an equal row need not be parsed to be checked."""

@@ -28,7 +28,7 @@ from incrowd.store.database import EntryRow
 from incrowd.store.index import sealed_rows
 from incrowd.store.transaction import Reader
 
-_BATCH = 500
+_BATCH = 500  # entries checked at a time, so that any ledger fits into memory
 
 Values = Callable[[Key], Any]
 Derive = Callable[[ChainEntry, Values], Mapping[Key, Any]]

@@ -26,7 +26,7 @@ _DECIMAL = r"^([0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][
 
 
 _SIGNED = r"^-?[0-9]{1,320}(\.[0-9]{1,40})?$"
-_BITS = 512
+_BITS = 512  # of a fraction in a request: its arithmetic stays cheap
 MOST_QUESTIONS = 1000
 """The most queries of a batch."""
 _WORDS = {

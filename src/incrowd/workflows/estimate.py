@@ -24,7 +24,7 @@ from incrowd.workflows.verify.verify import read_certificate
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate
 
-_NORMAL = 1.959964
+_NORMAL = 1.959964  # the two-sided 95 % quantile of the normal law
 
 
 @dataclass(frozen=True)

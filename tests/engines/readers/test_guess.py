@@ -120,17 +120,15 @@ def test_what_is_ambiguous_is_said_and_left_open(tmp_path: Path, cells: list[str
 def test_another_column_can_decide_what_one_leaves_open(tmp_path: Path) -> None:
     result = guessed(tmp_path, "a;b;c;d\n1,234;0,5;01/02/2024;31/12/2024\n")
     assert policy_keys(result) == {"delimiter": ";", "decimal": ",", "dates": ["%d/%m/%Y"]}
-    assert (
-        guessed(tmp_path, "a;b\n1,5;1.5\n")
-        .guesses[-1]
-        .startswith("numbers are not spelled the same way in all of a, b")
-    )
+    apart = guessed(tmp_path, "a;b\n1,5;1.5\n")
+    assert (apart.decimal, {name: rules.decimal for name, rules in (apart.clean or {}).items()}) == (None, {"a": ","})
 
 
 def test_a_mark_that_is_a_value_elsewhere_is_no_missing_value(tmp_path: Path) -> None:
     result = guessed(tmp_path, "age,country\n1,DE\n2,NA\nNA,DE\n")
     assert result.nulls == ("",)
-    assert result.guesses == ("'NA' among numbers and in text too: declare nulls",)
+    assert result.guesses == ("read as age with 'NA' for missing values",)
+    assert {name: rules.missing for name, rules in (result.clean or {}).items()} == {"age": ("NA",)}
 
 
 def test_titles_above_the_header_are_recognized(tmp_path: Path) -> None:

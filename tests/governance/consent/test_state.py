@@ -241,6 +241,20 @@ def test_an_old_consent_that_is_recorded_late_does_not_undo_a_withdrawal() -> No
     assert consenting([left, late], "a", AsOf(DAYS[6], DAYS[6])) == frozenset()
 
 
+@pytest.mark.parametrize("decided", [one for one in Decided if one is not Decided.VOID])
+def test_a_decision_against_of_a_day_is_taken_at_its_end_and_a_consent_at_its_start(decided: Decided) -> None:
+    day, now = ConsentEvent(ANN, decided, "a", DAYS[0]), moment("2026-01-01T18:00:00Z")
+    hour = replace(day, at=moment("2026-01-01T09:00:00Z"))
+    assert hour.settled(DAYS[7]) == hour
+    settled = [day.settled(DAYS[7]).at, day.settled(now).at, day.settled(DAYS[0]).at]
+    against = [moment("2026-01-01T23:59:59.999999Z"), now, DAYS[0]]
+    assert settled == ([DAYS[0]] * 3 if decided is Decided.GIVE else against)
+    assert day.settled(now).valid_from == DAYS[0]
+    consent = replace(hour, decided=Decided.GIVE)
+    stream = [(DAYS[1], consent), (DAYS[1], day.settled(DAYS[7]))]
+    assert (ANN in consenting(stream, "a", AsOf(DAYS[2], DAYS[2]))) == day.gives
+
+
 def test_a_consent_ends_by_itself_and_a_withdrawal_does_not() -> None:
     ending = [(DAYS[0], ConsentEvent(ANN, Decided.GIVE, "a", DAYS[0], DAYS[0], DAYS[4]))]
     assert [ANN in consenting(ending, "a", AsOf(day, DAYS[-1])) for day in DAYS[2:6]] == [True, True, False, False]

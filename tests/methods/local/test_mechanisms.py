@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -32,8 +32,10 @@ from incrowd.methods.local.mechanisms.sets import (
     flips,
     threshold,
 )
+from incrowd.methods.local.survey.steps import CollectReports
 from incrowd.noise.system import SystemCoins
 from tests.coins import Branching, SeededCoins
+from tests.surveys import TRAVEL, survey_file
 
 SMALL = Weights(5, 2)
 
@@ -307,3 +309,10 @@ def test_rappor_reports_by_its_kept_bits() -> None:
     assert math.isclose(float(found.permanent()), 9.0)
     with pytest.raises(InvalidParameter, match="p < q"):
         Rappor(6, Fraction(1, 2), Fraction(3, 4), Fraction(1, 4))
+
+
+def test_a_survey_cannot_state_an_epsilon_below_that_of_its_weights() -> None:
+    (step,) = survey_file(TRAVEL).survey.plan.steps
+    assert isinstance(step, CollectReports)
+    with pytest.raises(InvalidParameter, match="by more than e"):
+        replace(step, epsilon=step.epsilon * Fraction(99, 100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-_TREES, _LABELS, _ROWS = 60, 40, 20_000
+_TREES, _LABELS, _ROWS = 60, 40, 20_000  # of a forest: more is slower and guesses a little better
 Numbers = NDArray[np.float64]
 
 
@@ -69,7 +70,9 @@ def _labels(trial: Trial, secret: ColumnMatch, rows: Numbers, people: Numbers) -
     frequent = np.argsort(-np.bincount(codes[chosen]), kind="stable")[:_LABELS]
     chosen = chosen[np.isin(codes[chosen], frequent)]
     forest = _ensemble().RandomForestClassifier(_TREES, random_state=trial.knowledge.seed)
-    forest.fit(rows[chosen], codes[chosen], sample_weight=trial.published.weights[chosen])
+    with warnings.catch_warnings():  # scikit-learn warns where nearly every row has a label of its own
+        warnings.simplefilter("ignore", UserWarning)
+        forest.fit(rows[chosen], codes[chosen], sample_weight=trial.published.weights[chosen])
     return np.asarray(forest.predict(people), np.int64)
 
 

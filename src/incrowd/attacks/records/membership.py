@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import CodedColumns, ColumnMatch, distinct, match
+from incrowd.attacks.candidates import CodedColumns, Codes, ColumnMatch, distinct, match
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-_ALARM = 0.05
-_LEAST = 60
-_LABELS = 1000
+ALARM = 0.05  # share of the control group that may be called members by mistake
+_LEAST = 60  # 5 % of 60 are three people: fewer give no threshold
+_LABELS = 1000  # a column of more labels names people rather than describing them
 Numbers = NDArray[np.float64]
 
 
@@ -32,19 +32,14 @@ def membership(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
 
     Source: Sankararaman, Obozinski, Jordan & Halperin 2009; Homer et al. 2008.
     """
-    if control is None or control.num_rows < _LEAST:
-        raise InvalidParameter(
-            f"membership needs a control group of at least {_LEAST} people from the same population."
-        )
-    trial = Trial.of(published, knowledge, control)
+    trial = Trial.of(published, knowledge, need_control("membership", control))
     records, pool = _attributes(trial)
-    mixed = _in_thirds(trial)
-    reference, judges, tested = np.array_split(mixed, 3)
+    reference, judges, tested = control_in_thirds(trial)
     scores = log_ratios(records, pool, records[reference].mean(axis=0))
-    limit = np.sort(scores[judges])[math.ceil((1.0 - _ALARM) * len(judges)) - 1]
+    limit = threshold(scores[judges])
     inside = scores[: trial.inside] > limit
     success = Rate(int(inside.sum()), trial.inside)
-    baseline = Rate(round(_ALARM * trial.inside), trial.inside)
+    baseline = Rate(round(ALARM * trial.inside), trial.inside)
     control_rate = Rate(int((scores[tested] > limit).sum()), len(tested))
     story = _story(trial, scores, limit) if inside.any() else ()
     knows, notes = "all published columns of a person", trial.as_published("membership")
@@ -72,7 +67,7 @@ def log_ratios(records: Numbers, pool: Numbers, reference: Numbers) -> Numbers:
     return ratios
 
 
-def power(attributes: int, pool: int, alarm: float = _ALARM) -> float:
+def power(attributes: int, pool: int, alarm: float = ALARM) -> float:
     """Return how often members pass a test that others pass with probability `alarm`, for independent attributes.
 
     >>> round(power(500, 100), 4)
@@ -105,9 +100,26 @@ def _covered(column: ColumnMatch) -> Numbers:
     return table[column.values.codes]
 
 
-def _in_thirds(trial: Trial) -> NDArray[np.int64]:
-    """Return the places of the control group in a random order that depends on values, not on positions."""
+def need_control(attack: str, control: pa.Table | None) -> pa.Table:
+    """Return the control group, or refuse one that is missing or too small to be split into three."""
+    if control is None or control.num_rows < _LEAST:
+        raise InvalidParameter(f"{attack} needs a control group of at least {_LEAST} people from the same population.")
+    return control
+
+
+def control_in_thirds(trial: Trial) -> tuple[Codes, Codes, Codes]:
+    """Return the places of the control group in three random parts that depend on values, not on positions."""
     outside = trial.everyone.slice(trial.inside)
     _, which = distinct([CodedColumns.of(outside.column(name)).codes for name in outside.column_names])
     rank = trial.knowledge.chance.permutation(int(which.max()) + 1)
-    return trial.inside + np.argsort(rank[which], kind="stable")
+    first, second, third = np.array_split(trial.inside + np.argsort(rank[which], kind="stable"), 3)
+    return first, second, third
+
+
+def threshold(scores: Numbers) -> float:
+    """Return the score that 5 % of a control group pass at most.
+
+    >>> threshold(np.arange(100.0))
+    94.0
+    """
+    return float(np.sort(scores)[math.ceil((1.0 - ALARM) * len(scores)) - 1])

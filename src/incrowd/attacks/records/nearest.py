@@ -22,7 +22,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
-_CELLS = 1 << 22
+_CELLS = 1 << 22  # distances in memory at a time: 32 MB
 Numbers = NDArray[np.float64]
 
 
@@ -31,19 +31,31 @@ def nearest(columns: Sequence[ColumnMatch], neighbors: int) -> Codes:
 
     Among rows equally far the order of their labels decides, never their position.
     """
+    return _searched(columns, neighbors)[0]
+
+
+def nearest_distances(columns: Sequence[ColumnMatch], neighbors: int) -> Numbers:
+    """Return for each person how far the nearest distinct published rows are, the nearest first."""
+    return _searched(columns, neighbors)[1]
+
+
+def _searched(columns: Sequence[ColumnMatch], neighbors: int) -> tuple[Codes, Numbers]:
+    """Return the places of the nearest distinct rows and how far they are, block by block of people."""
     rows, _ = distinct([column.labels.codes for column in columns])
     people, person_of = distinct([column.values.codes for column in columns])
     apart = [_Apart.of(column) for column in columns]
     number = min(neighbors, len(rows))
-    places = np.zeros((len(people), number), np.int64)
+    places, distances = np.zeros((len(people), number), np.int64), np.zeros((len(people), number))
     step = max(1, _CELLS // max(1, len(rows)))
     for start in range(0, len(people), step):
         block = people[start : start + step]
         far = np.zeros((len(block), len(rows)))
-        for column, distances in enumerate(apart):
-            far += distances.between(block[:, column], rows[:, column])
-        places[start : start + step] = _least(far, number)
-    return places[person_of]
+        for column, between in enumerate(apart):
+            far += between.between(block[:, column], rows[:, column])
+        near = _least(far, number)
+        places[start : start + step] = near
+        distances[start : start + step] = np.take_along_axis(far, near, axis=1)
+    return places[person_of], distances[person_of]
 
 
 def nearest_rows(part: Sequence[ColumnMatch], whole: Sequence[ColumnMatch], neighbors: int) -> Codes:

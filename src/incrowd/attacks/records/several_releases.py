@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from incrowd.attacks.candidates import NONE, CandidateSearch, CodedColumns, Codes, distinct
 from incrowd.attacks.cover import spans
@@ -19,8 +18,9 @@ from incrowd.errors import InvalidParameter
 def intersection(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
     """Read the secret that is possible in every one of several releases about the same people.
 
-    Knows: some columns of a person, and that the person is in every release.  Success: exactly one secret occurs among
-    the rows that fit in each release, and it is the person's.  Baseline: the commonest secret of the last release.
+    Knows: some columns of a person, and that the person is in every release.  Releases may be made under different
+    policies and generalize columns, also the secret, differently.  Success: exactly one secret is possible by the rows
+    that fit in each release, and it is the person's.  Baseline: the commonest secret of the last release.
 
     Meaningless with releases of different people, and where one release alone discloses the secret: compare with
     homogeneity.
@@ -32,38 +32,43 @@ def intersection(published: PublishedTable, knowledge: Knowledge, control: pa.Ta
     trial = Trial.of(published, knowledge, control)
     common = replace(published, earlier=())
     releases = [Trial(release, knowledge, trial.everyone, trial.inside) for release in (common, *published.earlier)]
-    domain = pa.array(np.unique(trial.column(trial.secret).labels.texts).tolist())
-    pairs = _possible(releases[0], domain)
-    for release in releases[1:]:
-        pairs = np.intersect1d(pairs, _possible(release, domain))
-    person, guesses = pairs // len(domain), np.full(trial.everyone.num_rows, NONE)
-    guesses[person] = pairs % len(domain)
-    guesses[np.bincount(person, minlength=len(guesses)) != 1] = NONE
     secret = trial.column(trial.secret)
-    hits = secret.fits(guesses)
+    pairs = _possible(releases[0])
+    for release in releases[1:]:
+        pairs = np.intersect1d(pairs, _possible(release))
+    person, guesses = pairs // len(secret.values.texts), np.full(trial.everyone.num_rows, NONE)
+    guesses[person] = pairs % len(secret.values.texts)
+    guesses[np.bincount(person, minlength=len(guesses)) != 1] = NONE
+    hits = guesses == secret.values.codes
 
     def steps(person: int) -> list[str]:
         sizes = " and ".join(str(int(release.search.totals()[person])) for release in releases)
         return [
             f"In the releases {sizes} rows can be this person.",
-            f"Only one {trial.secret} occurs among them in every release: {secret.labels.texts[guesses[person]]}.",
+            f"Only one {trial.secret} is possible in every release: {secret.values.texts[guesses[person]]}.",
         ]
 
     return trial.finding("intersection", Risk.INFERENCE, hits, trial.commonest_secret, trial.story(hits, steps))
 
 
-def _possible(trial: Trial, domain: pa.Array) -> Codes:
-    """Return the pairs of a person and a secret that a release leaves possible, as one number each."""
-    labels = trial.column(trial.secret).labels
-    place = pc.index_in(pa.array(labels.texts.tolist()), value_set=domain).fill_null(NONE).to_numpy()
+def _possible(trial: Trial) -> Codes:
+    """Return the pairs of a person and a value of the secret that a release leaves possible, as one number each.
+
+    A label leaves all values possible that it stands for: releases may generalize the secret differently.
+    """
+    column = trial.column(trial.secret)
+    number, cover = len(column.values.texts), column.cover
+    covered = np.repeat(np.arange(number), np.diff(cover.starts))
+    by_label = np.argsort(cover.labels, kind="stable")
+    first = np.searchsorted(cover.labels[by_label], np.arange(len(column.labels.texts) + 1))
     pairs = []
     order = np.argsort(trial.search.target_of, kind="stable")
     starts = np.searchsorted(trial.search.target_of[order], np.arange(len(trial.search.targets) + 1))
-    for target, code, _ in trial.search.holdings(labels.codes, trial.published.weights):
-        low, high = starts[target], starts[target + 1]
-        people = order[spans(low, high)]
-        secret = np.repeat(place[code], high - low)
-        pairs.append(people[secret >= 0] * len(domain) + secret[secret >= 0])
+    for target, code, _ in trial.search.holdings(column.labels.codes, trial.published.weights):
+        values = covered[by_label[spans(first[code], first[code + 1])]]
+        keys = np.unique(np.repeat(target, first[code + 1] - first[code]) * number + values)
+        low, high = starts[keys // number], starts[keys // number + 1]
+        pairs.append(order[spans(low, high)] * number + np.repeat(keys % number, high - low))
     return np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
 
 

@@ -14,8 +14,9 @@ from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 
+# columns of a description, descriptions, and people they are tried on
 _COLUMNS, _DESCRIPTIONS, _PEOPLE = 4, 500, 200_000
-_WORK = 1 << 28
+_WORK = 1 << 28  # people times tries: more descriptions are tried where there are few people
 Hits = NDArray[np.bool_]
 
 

@@ -218,8 +218,8 @@ class Classification(Hierarchy):
         return "", NO_CHAPTER
 
 
-_LEAST_KEY = 32
-_SHOWN = 32
+_LEAST_KEY = 32  # bytes: as long as the HMAC's digest, beyond guessing
+_SHOWN = 32  # hexadecimal digits: 128 bits, so that among 2³² people two collide with a chance below 2⁻⁶⁴
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.privacy import pseudonymity
+from incrowd.core.cleaning import CleaningRule
 from incrowd.core.domain import Provenance
 from incrowd.core.hierarchy.hierarchy import HierarchyRule, RuleKind
 from incrowd.core.loss import Crowd, Grouped, Loss, NoisyWhenSmall, RobustlySampled, Sampled, Syntactic, walk
 from incrowd.core.schema import Missing, Outside
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
-from incrowd.core.terms import Theorem
+from incrowd.core.terms import Assumption, Theorem, joined
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 DRAFTED = "drafted"
 """The parameter of a guarantee of form that names the columns whose rules were drafted from rows."""
 _VOID = Theorem("counted-drafted", "counted in the output; data-dependent rules void the rest")
+CLEANED = Assumption("cleaned-as-confirmed", "the data holder confirmed the cleaning rules without regard to the rows")
 PEOPLE = Theorem("group-privacy", "group privacy over a person's rows, each sampled independently")
 _ALONE = Theorem(
     "counted-several-rows", "counted in the output; a person with several rows, of which one is kept, does not blend"
@@ -77,6 +79,15 @@ class KeepRows(Step):
 
 
 @dataclass(frozen=True)
+class CleanedCells:
+    """How the cells of a column were rewritten: kinds of rules and labels; never a text that was rewritten."""
+
+    rules: tuple[CleaningRule, ...]
+    labels: tuple[str, ...]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
 class RecodedColumn:
     """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from.
 
@@ -93,6 +104,7 @@ class RecodedColumn:
     fill: str | None = None
     outside: Outside | None = None
     highest: int | None = None
+    clean: CleanedCells | None = None
 
     @property
     def levels(self) -> range:
@@ -102,7 +114,12 @@ class RecodedColumn:
     @property
     def drafted(self) -> bool:
         """Whether the rule was drafted from rows, and no public source is named that says the same."""
-        return not self.provenance.sound
+        return not self.provenance.sound or (self.clean is not None and not self.clean.provenance.sound)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether it is cleaned by rules that were suggested from rows, and that the data holder confirmed."""
+        return self.clean is not None and self.clean.provenance.derived and self.clean.provenance.sound
 
     @property
     def pseudonymous(self) -> bool:
@@ -123,7 +140,11 @@ class Recode(Step):
     @property
     def sentence(self) -> str:
         coarser = sum(column.level > 0 or column.highest is not None for column in self.columns)
-        return f"{coarser} of {counted(len(self.columns), 'column')} are generalized, row by row, by declared rules."
+        generalized = (
+            f"{coarser} of {counted(len(self.columns), 'column')} are generalized, row by row, by declared rules."
+        )
+        cleaned = [f"“{column.column}” ({joined(column.clean.rules)})" for column in self.columns if column.clean]
+        return generalized + (f" Cells are cleaned first: {'; '.join(cleaned)}." if cleaned else "")
 
     @property
     def drafted(self) -> tuple[str, ...]:
@@ -137,13 +158,16 @@ class Recode(Step):
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         """Leave only the form of the table where rules were drafted from rows, and name those columns in it."""
+        if any(column.confirmed for column in self.columns):
+            inner = replace(inner, assumes=inner.assumes | {CLEANED})
         names = self.drafted
         if names and isinstance(inner.loss, Syntactic):
             form = replace(inner.loss, parameters=(*inner.loss.parameters, (DRAFTED, names)))
             return replace(inner, loss=form)
         if not names or not isinstance(inner.loss, Crowd):
             return inner
-        return StepGuarantee(Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names))), (_VOID,))
+        form = Syntactic("k-anonymity", (("k", str(inner.loss.k)), (DRAFTED, names)))
+        return StepGuarantee(form, (_VOID,))
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         """Claim that some columns hold pseudonyms, where they do."""
@@ -195,6 +219,9 @@ def recoded(recoding: Recoding, highest: int | None = None) -> RecodedColumn:
         column.fill,
         column.rule_outside if column.domain.closed else None,
         highest,
+        None
+        if column.clean is None
+        else CleanedCells(column.clean.rules, column.clean.labels, column.clean.provenance),
     )
 
 

@@ -54,8 +54,8 @@ def root(function: Callable[[float], float], low: float, high: float) -> float:
 
 _FIRST = 24
 """So many terms of a sum are added one by one; the rest is an integral with corrections below 1e-13 of a term."""
-_HIGHEST = 1 - 1e-9
-_TINY = 1e-12
+_HIGHEST = 1 - 1e-9  # α of Pitman's model lies below 1; at 1 its equations are singular
+_TINY = 1e-12  # the root search ends at its bound where there is no root
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 MODELS = ("zayatz", "pitman", "snb", "dankar")
 """The estimates that are known here."""
-_LAST = 1 - 1e-9
+_LAST = 1 - 1e-9  # α of Pitman's model lies below 1; at 1 its equations are singular
 
 
 def unique_share(sizes: Sequence[int], people: int, estimate: str) -> float | None:

@@ -137,7 +137,7 @@ class _Column:
 
 IN_MEMORY = 1 << 27
 """Bytes of keys that stay in memory; the rest goes to a file without a name."""
-_INT32 = 2**31
+_INT32 = 2**31  # keys below it need half of the memory
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from incrowd.engines.columns import quote
 
 _MEMORY = "256MB"
-_SMALL_ROWS, _SMALL_TEXT = 200_000, 1 << 24
+_SMALL_ROWS, _SMALL_TEXT = 200_000, 1 << 24  # these surely fit into memory; both ways give the same number
 
 
 def smallest_class(path: Path, columns: tuple[str, ...]) -> int | None:

@@ -15,7 +15,7 @@ from incrowd.engines.readers.reader import BATCH_ROWS, NO_SETTINGS, attempt, dis
 from incrowd.engines.readers.sources import parquet_files
 from incrowd.errors import SourceUnreadable
 
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 20  # read at a time: without it each column of a row group is read whole
 _ERRORS = (pa.ArrowException, OSError)
 
 

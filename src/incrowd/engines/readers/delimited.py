@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from incrowd.core.domain import Type
 from incrowd.core.spreadsheet import is_guarded, unguard
 from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.dialect import Dialect, byte_stream, dialect, split, text_options, wrong_encoding
 from incrowd.engines.readers.reader import SourceProblem
-from incrowd.engines.readers.spelling import PLAIN, Spelling, spelled_as_declared
+from incrowd.engines.readers.spelling import UNCLEANED, ColumnCleaner, Spelling
 from incrowd.errors import SourceUnreadable
 
-BLOCK_BYTES = 1 << 23
+BLOCK_BYTES = 1 << 23  # the longest row, and what is parsed at a time
 _END = "\x03end of rows\x03"
 _TOO_LONG = f"a row of more than {BLOCK_BYTES:,} characters, the longest that is read; perhaps a line break is missing"
 _OPEN_QUOTE = "a quote is opened here and never closed"
@@ -38,9 +38,10 @@ class Delimited:
     path: Path
     dialect: Dialect
     nulls: tuple[str, ...]
-    spelling: Spelling = PLAIN
-    declared: Mapping[str, Type] | None = None
-    """The declared types of columns: cells of numbers and dates are read in the spelling."""
+    cleaner: ColumnCleaner = UNCLEANED
+    """Cells of columns with rules are cleaned; those of declared numbers and dates are read in the spelling."""
+    totals: tuple[str, ...] = ()
+    """First cells of rows that are left out: sums."""
     content: bytes | None = None
     """Its bytes, where they were read elsewhere: then `path` is only its name."""
     rows = None  # unknown before the file is read
@@ -50,6 +51,10 @@ class Delimited:
         return self.dialect.names
 
     @property
+    def spelling(self) -> Spelling:
+        return self.cleaner.spelling
+
+    @property
     def settings(self) -> Mapping[str, str]:
         return {
             "delimiter": self.dialect.delimiter,
@@ -57,6 +62,7 @@ class Delimited:
             "quote": self.dialect.quote,
             "header": "yes" if self.dialect.header else "no",
             "nulls": ", ".join(repr(null) for null in self.nulls),
+            **({"totals": ", ".join(map(repr, self.totals))} if self.totals else {}),
             **({"header_row": str(self.dialect.above + 1)} if self.dialect.above else {}),
             **self.spelling.settings,
         }
@@ -70,27 +76,34 @@ class Delimited:
         """Parse the file block by block; an error names the first faulty line."""
         failed = False
         try:
-            for batch in _within(self._parse(list(columns) or list(self.names[:1])), int(self.dialect.header)):
-                yield self._plain(batch) if columns else batch.select([])
+            first = self.names[:1] if self.totals or not columns else ()
+            parsed = list(dict.fromkeys((*columns, *first)))
+            for batch in _within(self._parse(parsed), int(self.dialect.header)):
+                rows = self._without_totals(batch).select(list(columns))
+                yield self._plain(rows) if columns else rows
         except (pa.ArrowException, UnicodeError, _QuoteOpen):
             failed = True
         if failed:
-            first = next(self.problems(), None)
-            raise SourceUnreadable(f"{self.path}: {first or 'this does not parse as delimited text'}.")
+            problem = next(self.problems(), None)
+            raise SourceUnreadable(f"{self.path}: {problem or 'this does not parse as delimited text'}.")
+
+    def _without_totals(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if not self.totals:
+            return batch
+        labels = pc.utf8_trim_whitespace(batch.column(self.names[0]))
+        return batch.filter(pc.invert(pc.is_in(labels, value_set=pa.array(self.totals, pa.string()))))
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return cells in the plain spelling; text without the guard that the file's name tells of."""
-        columns, names, types = batch.columns, batch.schema.names, self.declared or {}
+        columns, names = batch.columns, batch.schema.names
         if is_guarded(self.path):
             columns = [unguard(column) for column in columns]
-        columns = [
-            spelled_as_declared(column, types.get(name, Type.TEXT), self.spelling)
-            for name, column in zip(names, columns, strict=True)
-        ]
+        columns = [self.cleaner.column(name, column) for name, column in zip(names, columns, strict=True)]
         return pa.RecordBatch.from_arrays(columns, names=names)
 
     def lines(self, positions: Sequence[int]) -> tuple[int | None, ...]:
-        first = itertools.islice(self._records(), max(positions, default=-1) + 1)
+        rows = (pair for pair in self._records() if not pair[1] or pair[1][0].strip() not in self.totals)
+        first = itertools.islice(rows, max(positions, default=-1) + 1)
         starts = {position: line for position, (line, _) in enumerate(first)}
         return tuple(starts.get(position) for position in positions)
 
@@ -219,8 +232,8 @@ def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.Recor
 
 def open_delimited(path: Path, options: SourceOptions, content: bytes | None = None) -> Delimited:
     """Open a delimited text file, or the bytes of one; only its first lines are read."""
-    spelling, options = Spelling.of(options), text_options(options, path)
+    cleaner, options = ColumnCleaner.of(options), text_options(options, path)
     try:
-        return Delimited(path, dialect(path, options, content), options.nulls, spelling, options.types, content)
+        return Delimited(path, dialect(path, options, content), options.nulls, cleaner, options.totals, content)
     except SourceUnreadable as error:
         raise SourceUnreadable(f"{path}: {error}") from error

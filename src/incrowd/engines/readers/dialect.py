@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import SourceOptions
 
-SAMPLE_BYTES = 1 << 18
-SAMPLE_RECORDS = 200
+SAMPLE_BYTES = 1 << 18  # the start of a file that its dialect is guessed from
+SAMPLE_RECORDS = 200  # enough to see a delimiter; more is slower
 LONGEST_CELL = 1 << 24
 """Characters of a cell that are read where a faulty file is explained; the standard library's limit is less."""
 
@@ -227,10 +227,10 @@ def likely_encoding(content: bytes) -> str:
     return max(good, key=lambda name: by_name[name].coherence + _AS_GOOD * (name == _LIKELY[0]), default=_LIKELY[0])
 
 
-_ASCII, _SOME = 127, 0.5
+_ASCII, _SOME = 127, 0.5  # where most bytes are above 127, the text is not in a Western language
 _WESTERN = frozenset("äöüßÄÖÜéèêëÉÈàâÀáíóúñÑçÇåÅæÆøØîïôûœ€‚„“”‘’–—°§…«»´·²³µ".encode("cp1252"))
-_JUDGED = 1 << 16
-_AS_GOOD = 0.03
+_JUDGED = 1 << 16  # bytes shown to the guesser of encodings, which is slow
+_AS_GOOD = 0.03  # encodings whose scores differ by less are equally good, and the usual one is taken
 
 
 def wrong_encoding(encoding: str, likely: str | None = None) -> str:

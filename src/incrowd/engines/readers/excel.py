@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from incrowd.core.domain import Type
 from incrowd.engines.readers import reader
 from incrowd.engines.readers.reader import BATCH_ROWS, SourceProblem, attempt, muffled, named, spell
-from incrowd.engines.readers.spelling import Spelling, spelled_as_declared
+from incrowd.engines.readers.spelling import ColumnCleaner, Spelling
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 _BROKEN = (zipfile.BadZipFile, ET.ParseError, KeyError, ValueError, TypeError, OSError)
 _LISTED = 10
-SAMPLE_ROWS = 200
+SAMPLE_ROWS = 200  # enough to see where a table begins
 _PADDED = re.compile(r"0{2,}")
 
 
@@ -62,6 +60,11 @@ class Sheet:
         return Spelling.of(self.options)
 
     @property
+    def _totals(self) -> frozenset[str]:
+        """First cells of rows that are left out: sums."""
+        return frozenset(self.options.totals)
+
+    @property
     def settings(self) -> Mapping[str, str]:
         nulls = ", ".join(repr(null) for null in self.nulls)
         row = self.options.header_row
@@ -69,6 +72,7 @@ class Sheet:
             "sheet": self.sheet,
             "header": "yes" if self.options.header else "no",
             "nulls": nulls,
+            **({"totals": ", ".join(map(repr, self.options.totals))} if self.options.totals else {}),
             **({"header_row": str(row)} if row is not None else {}),
             **self.spelling.settings,
         }
@@ -107,13 +111,12 @@ class Sheet:
     def _batch(self, records: list[list[str | None]], columns: Sequence[str]) -> pa.RecordBatch:
         if not columns:
             return pa.record_batch({"": pa.nulls(len(records))}).select([])
-        types, spelling = self.options.types or {}, self.spelling
+        cleaner = ColumnCleaner.of(self.options)
         arrays = []
         for name, cells in zip(columns, zip(*records, strict=True), strict=True):
             written = pa.array(cells, pa.string())
-            spelled = spelled_as_declared(written, types.get(name, Type.TEXT), spelling)
             stored = pa.array([isinstance(cell, Stored) for cell in cells])
-            arrays.append(written if spelled is written else pc.if_else(stored, written, spelled))
+            arrays.append(cleaner.column(name, written, stored))
         return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
     def _cell(self, cells: Sequence[str | None], place: int) -> str | None:
@@ -125,7 +128,9 @@ class Sheet:
             rows = _from_header(_rows(book, self.sheet), self.options.header_row)
             if self.options.header:
                 next(rows, None)
-            yield from rows
+            yield from (
+                (number, cells) for number, cells in rows if not cells or (cells[0] or "").strip() not in self._totals
+            )
 
 
 class Stored(str):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.domain import Type
+from incrowd.core.cleaning import Cleaning
+from incrowd.core.domain import Provenance, Type
 from incrowd.core.reading import read
 from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.readers import dialect
+from incrowd.engines.readers.conventions import is_missing_word, unit_of
 from incrowd.engines.readers.delimited import open_delimited
 from incrowd.engines.readers.dialect import byte_stream, first_lines, marked_encoding
 from incrowd.engines.readers.excel import Stored, first_rows, sheet_title
@@ -27,12 +29,6 @@ from incrowd.engines.readers.sources import find_format
 from incrowd.engines.readers.spelling import PLAIN, DateFormat, Spelling, date_formats
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
-_GERMAN = ("k.A.", "k.a.", "k. A.", "keine Angabe", "nicht erhoben", "#NV")
-_SIGNS = ("-", "--", "---", "?", ".", "..")
-MARKERS = frozenset(
-    (*_GERMAN, *_SIGNS, "n/a", "N/A", "n.a.", "NA", "#N/A", "NULL", "null", "None", "none", "NaN", "nan")
-)
-"""Common texts of a missing value; one counts as such only among numbers or dates."""
 _NUMBERS = (
     *(Spelling(decimal) for decimal in (".", ",")),
     *(Spelling(decimal, mark) for decimal in (",", ".") for mark in (".", ",", "'", " ") if mark != decimal),
@@ -41,9 +37,11 @@ _NUMBERS = (
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y")
 _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"
-_FEWEST = 2
-_BLOCK = 1 << 22
-_GLANCE = 20
+_LEADING_ZERO = r"^0[0-9]"
+_FEWEST = 2  # one amount may be a code
+_BLOCK = 1 << 22  # bytes read at a time
+_GLANCE = 20  # values tried before all are: most formats fail at once
+_FEW_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def policy_keys(options: SourceOptions) -> dict[str, Any]:
     keys: dict[str, Any] = {}
     for field in fields(options):
         value = getattr(options, field.name)
-        plain = field.name in {"types", "guesses"} or (field.name, value) == ("delimiter", ",")
+        plain = field.name in {"types", "clean", "guesses"} or (field.name, value) == ("delimiter", ",")
         if not plain and value != field.default:
             keys[field.name] = list(value) if isinstance(value, tuple) else value
     return keys
@@ -99,11 +97,19 @@ def _of_text(path: Path, options: SourceOptions) -> SourceOptions:
     settled = replace(options, encoding=encoding, delimiter=delimiter, header_row=row)
     try:
         reader = open_delimited(path, settled)
-        batch = next(iter(reader.read(reader.names)), None)
+        table = _first_batches(reader.read(reader.names))
     except SourceUnreadable:  # reading the file reports what is wrong with it
-        batch = None
-    columns = [] if batch is None else [_sampled(name, batch.column(name)) for name in batch.schema.names]
+        table = None
+    columns = [] if table is None else [_sampled(name, table.column(name)) for name in table.column_names]
     return _with_cells(settled, columns, _layout_words(settled, options))
+
+
+def _first_batches(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    """Return the first batch, and those that follow while there are few rows: the last line may come alone."""
+    first: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in first) < _FEW_ROWS and (batch := next(batches, None)) is not None:
+        first.append(batch)
+    return pa.Table.from_batches(first).combine_chunks() if first else None
 
 
 def _of_workbook(path: Path, options: SourceOptions) -> SourceOptions:
@@ -135,8 +141,9 @@ def _sheet_columns(rows: Sequence[Sequence[str | None]]) -> list[SampleColumn]:
     return columns
 
 
-def _sampled(name: str, array: pa.Array, *, stored: bool = False) -> SampleColumn:
-    texts = pc.unique(pc.utf8_trim_whitespace(array.cast(pa.string())).drop_null())
+def _sampled(name: str, array: pa.Array | pa.ChunkedArray, *, stored: bool = False) -> SampleColumn:
+    plain = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    texts = pc.unique(pc.utf8_trim_whitespace(plain.cast(pa.string())).drop_null())
     return SampleColumn(name, texts.filter(pc.not_equal(texts, "")), stored)
 
 
@@ -210,14 +217,19 @@ def _layout_words(settled: SourceOptions, declared: SourceOptions) -> list[str]:
 
 def _with_cells(options: SourceOptions, columns: Sequence[SampleColumn], words: list[str]) -> SourceOptions:
     """Return the options with the spellings of numbers, days and missing values that the cells suggest."""
-    missing, unsure = ((), ()) if options.nulls != DEFAULTS.nulls else _missing(columns)
-    present = [replace(column, texts=_without(column.texts, missing)) for column in columns]
-    numbers, doubts = _number_spelling(present, options)
+    missing, own = ((), {}) if options.nulls != DEFAULTS.nulls else _missing(columns)
+    present = [replace(c, texts=_without(c.texts, (*missing, *own.get(c.name, ())))) for c in columns]
+    units = {column.name: some for column in present if (some := _units(column.texts))}
+    bare = [replace(c, texts=_bare(c.texts, units[c.name])) if c.name in units else c for c in present]
+    numbers, marks, doubts = _number_spelling(bare, options)
     formats, more = _formats(present, options)
     declared = Spelling.of(options).words
     guessed = [word for word in Spelling(numbers.decimal, numbers.thousands, formats).words if word not in declared]
     words = [*words, *guessed, *((f"{' or '.join(map(repr, missing))} for missing values",) if missing else ())]
-    types = {column.name: Type.DECIMAL for column in present if numbers != PLAIN and _spells(numbers, column.texts)}
+    clean = _cleanings(own, units, marks)
+    words += [f"{column} with {_cleaning_words(rules)}" for column, rules in clean.items()]
+    types = {column.name: Type.DECIMAL for column in bare if numbers != PLAIN and _spells(numbers, column.texts)}
+    types |= dict.fromkeys((*units, *marks), Type.DECIMAL)
     dates = [DateFormat(text) for text in formats]
     types |= {column.name: Type.DATE for column in present if _fitting(column.texts, dates)}
     return replace(
@@ -227,24 +239,69 @@ def _with_cells(options: SourceOptions, columns: Sequence[SampleColumn], words: 
         dates=formats,
         nulls=(*options.nulls, *missing),
         types=types or None,
-        guesses=((f"read as {', '.join(words)}",) if words else ()) + unsure + doubts + more,
+        clean={**clean, **(options.clean or {})} or None,
+        guesses=((f"read as {', '.join(words)}",) if words else ()) + doubts + more,
     )
 
 
-def _missing(columns: Iterable[SampleColumn]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _missing(columns: Iterable[SampleColumn]) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Return the probable texts of a missing value: markers that occur among numbers or days, and nowhere else.
 
-    Also return what is in doubt: markers that occur elsewhere too, where they may be values.
+    Also return, by column, those among numbers or days that occur elsewhere too, where they may be values.
     """
-    missing, elsewhere = set[str](), set[str]()
+    among: dict[str, set[str]] = {}
+    elsewhere = set[str]()
     for column in columns:
-        markers = {text for text in column.texts.to_pylist() if text in MARKERS}
+        markers = {text for text in column.texts.to_pylist() if is_missing_word(text)}
         rest = _without(column.texts, tuple(markers))
-        amount = (len(rest) >= _FEWEST or column.stored) and _is_amount(rest)
-        (missing if amount else elsewhere).update(markers)
-    both = " and ".join(map(repr, sorted(missing & elsewhere)))
-    doubt = (f"{both} among numbers and in text too: declare nulls",) if both else ()
-    return tuple(sorted(missing - elsewhere)), doubt
+        if (len(rest) >= _FEWEST or column.stored) and (_is_amount(rest) or _units(rest)):
+            among[column.name] = markers
+        else:
+            elsewhere |= markers
+    missing = set().union(*among.values()) - elsewhere
+    own = {name: tuple(sorted(markers & elsewhere)) for name, markers in among.items() if markers & elsewhere}
+    return tuple(sorted(missing)), own
+
+
+def _units(texts: pa.Array) -> tuple[str, ...]:
+    """Return the units of a column of numbers, most of which have one of at most two; else nothing."""
+    if not len(texts) or unit_of(texts[0].as_py()) is None is unit_of(texts[-1].as_py()):
+        return ()
+    written = texts.to_pylist()
+    units = [unit_of(text) for text in written]
+    different = tuple(sorted({unit for unit in units if unit is not None}))
+    without = pa.array([text for text, unit in zip(written, units, strict=True) if unit is None], pa.string())
+    bare = _bare(texts, different) if different else texts
+    numbers = different and any(_spells(spelling, bare) for spelling in _NUMBERS)
+    few = 0 < len(different) <= _FEWEST and 2 * len(without) <= len(written)
+    return different if numbers and few and not pc.any(pc.match_substring_regex(bare, _LEADING_ZERO)).as_py() else ()
+
+
+def _bare(texts: pa.Array, units: tuple[str, ...]) -> pa.Array:
+    return pc.unique(Cleaning(units=units).texts(texts))
+
+
+def _cleanings(
+    missing: dict[str, tuple[str, ...]], units: dict[str, tuple[str, ...]], marks: dict[str, Spelling]
+) -> dict[str, Cleaning]:
+    """Return the rules of columns that are written in a way of their own; they depend on rows until confirmed."""
+    return {
+        name: Cleaning(
+            missing=missing.get(name, ()),
+            units=units.get(name, ()),
+            decimal=marks[name].decimal if name in marks else None,
+            thousands=marks[name].thousands if name in marks else None,
+            provenance=Provenance(derived=True),
+        )
+        for name in dict.fromkeys((*missing, *units, *marks))
+    }
+
+
+def _cleaning_words(rules: Cleaning) -> str:
+    marks = Spelling(rules.decimal, rules.thousands).words
+    units = (f"{' or '.join(map(repr, rules.units))} as its unit",) if rules.units else ()
+    missing = (f"{' or '.join(map(repr, rules.missing))} for missing values",) if rules.missing else ()
+    return " and ".join((*units, *marks, *missing))
 
 
 def _is_amount(texts: pa.Array) -> bool:
@@ -260,10 +317,12 @@ def _spells(spelling: Spelling, texts: pa.Array) -> bool:
     return len(texts) > 0 and bool(pc.all(spelling.numbers(texts)).as_py())
 
 
-def _number_spelling(columns: Sequence[SampleColumn], options: SourceOptions) -> tuple[Spelling, tuple[str, ...]]:
-    """Return the spelling of numbers in all columns that hold some with marks, and what is in doubt."""
+def _number_spelling(
+    columns: Sequence[SampleColumn], options: SourceOptions
+) -> tuple[Spelling, dict[str, Spelling], tuple[str, ...]]:
+    """Return the spelling of numbers in all columns that hold some with marks, those of single columns, and doubts."""
     if options.decimal is not None or options.thousands is not None:
-        return Spelling(options.decimal, options.thousands), ()
+        return Spelling(options.decimal, options.thousands), {}, ()
     marked = [
         column
         for column in columns
@@ -272,17 +331,29 @@ def _number_spelling(columns: Sequence[SampleColumn], options: SourceOptions) ->
     ]
     fitting = [spelling for spelling in _NUMBERS if all(_spells(spelling, column.texts) for column in marked)]
     if not marked:
-        return PLAIN, ()
+        return PLAIN, {}, ()
     if not fitting:
-        names = ", ".join(column.name for column in marked)
-        return PLAIN, (f"numbers are not spelled the same way in all of {names}: write them alike, or declare text",)
+        return _by_column(marked)
     doubtful = [column.name for column in marked if _is_ambiguous(column.texts, fitting)]
     point = fitting[0] == _NUMBERS[0]
     if not doubtful:
-        return (PLAIN if point else fitting[0]), ()
+        return (PLAIN if point else fitting[0]), {}, ()
     read_as = "is read as the decimal mark" if point else "is not read"
     doubt = f"in {', '.join(doubtful)} a separator precedes three digits and {read_as}: declare decimal and thousands"
-    return PLAIN, (doubt,)
+    return PLAIN, {}, (doubt,)
+
+
+def _by_column(columns: Sequence[SampleColumn]) -> tuple[Spelling, dict[str, Spelling], tuple[str, ...]]:
+    """Return the spelling of each column, where columns are spelled in several ways; those in doubt are not read."""
+    marks, doubtful = dict[str, Spelling](), []
+    for column in columns:
+        fitting = [spelling for spelling in _NUMBERS if _spells(spelling, column.texts)]
+        if _is_ambiguous(column.texts, fitting):
+            doubtful.append(column.name)
+        elif fitting[0] != _NUMBERS[0]:
+            marks[column.name] = fitting[0]
+    doubt = f"in {', '.join(doubtful)} a separator precedes three digits, and other columns differ: declare text"
+    return PLAIN, marks, (doubt,) if doubtful else ()
 
 
 def _is_ambiguous(texts: pa.Array, spellings: Sequence[Spelling]) -> bool:
@@ -328,7 +399,7 @@ def advice(texts: pa.Array, kind: Type, spelling: Spelling) -> str | None:
     'dates: "%d.%m.%Y"'
     """
     column = _as_written(texts)
-    marks = tuple(text for text in column.texts.to_pylist() if text in MARKERS)
+    marks = tuple(text for text in column.texts.to_pylist() if is_missing_word(text))
     rest = _without(column.texts, marks)
     if marks and not len(rest):
         return "nulls:, with the texts of a missing value"

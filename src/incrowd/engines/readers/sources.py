@@ -11,6 +11,7 @@ from incrowd.core.table import DEFAULTS, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.postgres import address_of, is_postgres
 from incrowd.engines.readers.plain import plain_batch
+from incrowd.engines.readers.spelling import UNCLEANED, ColumnCleaner
 from incrowd.engines.regular_file import open_regular
 from incrowd.engines.statistics_files import READERS
 from incrowd.engines.worker import count_file, lift_limits
@@ -97,7 +98,7 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith((".", "_")) for part in path.parts)
 
 
-_SPELLING = {"decimal", "thousands", "dates", "nulls", "header", "header_row"}
+_SPELLING = {"decimal", "thousands", "dates", "nulls", "totals", "header", "header_row"}
 _KINDS = {
     "csv": ("a text file", {"delimiter", "encoding", "quote", "names", *_SPELLING}),
     "parquet": ("Parquet", set[str]()),
@@ -126,7 +127,7 @@ def check_applies(options: SourceOptions, kind: str) -> None:
     words, applicable = _KINDS[kind]
     for field in fields(options):
         declared = getattr(options, field.name) != field.default
-        if declared and field.name not in {"format", "types", "guesses", *applicable}:
+        if declared and field.name not in {"format", "types", "clean", "guesses", *applicable}:
             raise InvalidParameter(f"the option {field.name} means nothing for {words}. Leave it out.")
 
 
@@ -142,7 +143,9 @@ def with_part(options: SourceOptions, kind: str, part: str) -> SourceOptions:
     return replace(options, sheet=part) if kind == "excel" else replace(options, table=part)
 
 
-_SMALL = 1 << 20
+_SMALL = 1 << 20  # bytes: a file so small is digested rather than trusted by its date
+_CLEANING = ("csv", "excel")
+"""The formats whose readers clean cells before they read numbers in the source's spelling."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ class Source:
     address: str | None
     """Where the rows are, in one canonical form; None for a frame."""
     stamps: tuple[Stamp, ...] = ()
+    cleaned: ColumnCleaner = UNCLEANED
+    """Rewrites cells of formats that do not do so themselves, as text files and workbooks do."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,9 +212,8 @@ class Source:
     def _read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         try:
             for batch in self.reader.read(columns):
-                yield (
-                    batch if self.format == "csv" else plain_batch(batch)
-                )  # delimited text is plain and decoded already
+                plain = batch if self.format == "csv" else plain_batch(batch)  # delimited text is plain already
+                yield plain if self.format in _CLEANING else self.cleaned(plain)
         except OSError:  # of a compressed file that was cut off; its text may hold data
             raise SourceUnreadable(
                 f"{self.address or 'the source'} cannot be read to its end: it is damaged."
@@ -257,7 +261,8 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
     if failure is not None:
         raise SourceUnreadable(f"{path} cannot be read: {failure}.")
     inner = options.sheet or options.table or options.query
-    return Source(reader, kind, path.resolve().as_posix() + (f"::{inner}" if inner else ""), stamps)
+    address = path.resolve().as_posix() + (f"::{inner}" if inner else "")
+    return Source(reader, kind, address, stamps, ColumnCleaner.of(options))
 
 
 def _split(source: str | Path) -> tuple[Path, str | None]:
@@ -296,7 +301,7 @@ def _open_frame(frame: object, options: SourceOptions) -> Source:
     from incrowd.engines.readers.columnar import open_frame
 
     check_applies(options, "frame")
-    return Source(open_frame(frame), "frame", None)
+    return Source(open_frame(frame), "frame", None, cleaned=ColumnCleaner.of(options))
 
 
 def _open_postgres(text: str, options: SourceOptions) -> Source:
@@ -310,7 +315,7 @@ def _open_postgres(text: str, options: SourceOptions) -> Source:
     check_applies(options, "postgresql")
     lift_limits()
     reader = open_postgres(address, RowSelection(options.table, options.query))
-    return Source(reader, "postgresql", reader.place)
+    return Source(reader, "postgresql", reader.place, cleaned=ColumnCleaner.of(options))
 
 
 def open_reader(kind: str, path: Path, options: SourceOptions) -> SourceReader:

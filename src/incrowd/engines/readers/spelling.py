@@ -11,11 +11,12 @@ from itertools import combinations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Type
 from incrowd.core.table import SourceOptions
 from incrowd.errors import InvalidParameter
 
-_MOST_FORMATS, _LONGEST = 8, 40
+_MOST_FORMATS, _LONGEST = 8, 40  # each format is tried on each value
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _SHORT = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _LONG = (
@@ -307,6 +308,51 @@ def spelled_as_declared(texts: pa.Array, kind: Type, spelling: Spelling) -> pa.A
         return spelling.plain(texts, kind)
     coded = texts.dictionary_encode()
     return spelling.plain(coded.dictionary, kind).take(coded.indices)
+
+
+@dataclass(frozen=True)
+class ColumnCleaner:
+    """Rewrites cells by the rules of their columns, then in the plain spelling of their declared types.
+
+    >>> from incrowd.core.cleaning import Cleaning
+    >>> cleaner = ColumnCleaner({"fee": Cleaning(units=("€",), decimal=",")}, {"fee": Type.DECIMAL}, PLAIN)
+    >>> cleaner.column("fee", pa.array(["96,50 €", "7"])).to_pylist()
+    ['96.50', '7']
+    """
+
+    rules: Mapping[str, Cleaning] | None = None
+    types: Mapping[str, Type] | None = None
+    spelling: Spelling = PLAIN
+
+    @classmethod
+    def of(cls, options: SourceOptions) -> ColumnCleaner:
+        """Return what the options of a source declare."""
+        return cls(options.clean, options.types, Spelling.of(options))
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a plain batch of a source whose cells are typed; only columns with rules are rewritten."""
+        if not self.rules or not set(self.rules) & set(batch.schema.names):
+            return batch
+        columns = [
+            self.column(name, column) if name in self.rules else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+    def column(self, name: str, column: pa.Array, stored: pa.Array | None = None) -> pa.Array:
+        """Return one column, cleaned, then spelled as its type; cells that are `stored` as numbers are spelled so."""
+        kind = (self.types or {}).get(name, Type.TEXT)
+        clean, spelling = (self.rules or {}).get(name), self.spelling
+        cleaned = column if clean is None else clean.column(column)
+        if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
+            return cleaned
+        if clean is not None and (clean.decimal is not None or clean.thousands is not None):
+            spelling = Spelling(clean.decimal, clean.thousands, spelling.dates)
+        spelled = spelled_as_declared(cleaned, kind, spelling)
+        return spelled if stored is None or spelled is cleaned else pc.if_else(stored, cleaned, spelled)
+
+
+UNCLEANED = ColumnCleaner()
 
 
 def _matching(texts: pa.Array, pattern: str) -> pa.Array:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LIMITS = CountingLimits(dense=2**22, buffered=2**18, held=2**20)
 """A worker runs one task for each of its cores: each takes a few tens of megabytes, and goes to disk beyond."""
-_CHUNK = 2**16
+_CHUNK = 2**16  # keys unpacked at a time on a worker
 _ORDINARY, _OTHER, _MISSING = range(3)
 _SPARK_TYPES = {
     pa.string(): "string",

@@ -33,6 +33,10 @@ _WILD = re.compile(r"[]\[{}*?\\]")
 
 def open_rows(session: SparkSession, source: object, options: SourceOptions, id_column: str | None) -> SparkRows:
     """Open a path or URI, the name of a table, or a Spark frame; only the first lines of a text file are read."""
+    if options.clean or options.totals:
+        raise InvalidParameter(
+            "Spark neither cleans cells nor leaves out sums: use --engine local, or leave out clean and totals."
+        )
     if not isinstance(source, str | Path):
         return _open_frame(source, options, id_column)
     if is_postgres(source):

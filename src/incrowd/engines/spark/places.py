@@ -198,7 +198,7 @@ def ids_of(array: pa.Array) -> Ids:
     return Ids(np.frombuffer(b"".join(hashes), "<u8").reshape(-1, 2))
 
 
-_KEY_BYTES = 32
+_KEY_BYTES = 32  # AES-256, as for samples
 _WORD = 2**32
 
 

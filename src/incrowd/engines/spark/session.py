@@ -35,7 +35,7 @@ appender.none.name = none
 rootLogger.level = off
 rootLogger.appenderRef.none.ref = none
 """
-_KNOCK = 10.0
+_KNOCK = 10.0  # seconds to reach the master, before Spark is started, whose own error comes late
 
 
 @contextmanager

@@ -36,7 +36,7 @@ LEAST = {"numpy": 2, "pyarrow": 18, "cryptography": 44}
 """The packages that tasks need, with the minimum major version of each."""
 
 _FIELDS = "python string, pyspark string, incrowd string, numpy string, pyarrow string, cryptography string"
-_PROBES = 4
+_PROBES = 4  # tasks that try the workers' Python before rows are sent
 PATIENCE = 180.0
 """Seconds within which some worker must finish a small job."""
 
@@ -156,7 +156,7 @@ def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first date of a ZIP file: equal code gives equal archives
 
 
 def packed_code(folder: Path) -> Path:

@@ -12,7 +12,7 @@ from incrowd.errors import QueryRefused
 Rewriting = Callable[[exp.Expr], exp.Expr]
 """Returns the replacement of a node whose parts are rewritten already."""
 
-_MOST_NODES = 200_000
+_MOST_NODES = 200_000  # rewriting may multiply a query: this bounds memory and what the database must parse
 _TEXTS = (exp.DataType.Type.VARCHAR, exp.DataType.Type.TEXT)
 
 
@@ -101,8 +101,8 @@ def round_at_digits(node: exp.Expr, half_away: Rewriting) -> exp.Expr:
     return exp.paren(last(this=half_away(scaled), expression=scale.copy()))
 
 
-_FLOOD = 1e-140
-_SAFE_DAYS = 1_700_000
+_FLOOD = 1e-140  # see `_flooded`
+_SAFE_DAYS = 1_700_000  # from no year of 1 to 9999 do so few days lead before −4713, where PostgreSQL's dates begin
 _EPOCH = "1970-01-01"
 _CALENDAR = (-719_163, 2_932_897)
 """The days before and after the years 1 to 9999, counted from 1970."""
@@ -215,7 +215,7 @@ _POSTGRES: dict[type[exp.Expr], Rewriting] = {
 }
 
 
-_LOW_BITS = 20
+_LOW_BITS = 20  # see `_total`: either sum of parts stays within 64 bits
 
 
 def in_spark(query: exp.Query) -> exp.Query:

@@ -332,7 +332,7 @@ def native_query(source: Opened, schema: Schema) -> tuple[str, tuple[str, ...]] 
 
     None if some column is stored in another type: then its values are interpreted one by one, as in other sources.
     """
-    if not isinstance(source, Source) or not isinstance(source.reader, Parquet):
+    if not isinstance(source, Source) or not isinstance(source.reader, Parquet) or source.cleaned.rules:
         return None
     types = source.reader.types
     columns = [

@@ -224,6 +224,8 @@ def open_server_rows(source: object, options: SourceOptions) -> ServerRows:
             "with pushdown all tables are in one PostgreSQL database, and one of them is not: move it there, or leave "
             "pushdown out."
         )
+    if options.clean:
+        raise InvalidParameter("with pushdown the server reads the rows, and cannot clean cells: leave pushdown out.")
     address = address_of(source)
     server, selection = Address(address.uri), RowSelection(options.table or address.part, options.query)
     description = describe_table(address, selection)

@@ -95,7 +95,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
 
 
-ROW_GROUP = 1 << 20
+ROW_GROUP = 1 << 20  # Parquet's usual size
 
 
 def write_parquet(data: Released, path: Path) -> None:
@@ -117,7 +117,7 @@ def write_parquet(data: Released, path: Path) -> None:
             file.write_table(rebuild(piece).cast(schema), row_group_size=ROW_GROUP)
 
 
-_ROWS = 1 << 16
+_ROWS = 1 << 16  # rows written at a time
 
 
 @dataclass(frozen=True)

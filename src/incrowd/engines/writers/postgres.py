@@ -14,7 +14,7 @@ from incrowd.engines.postgres import Address, address_of, answers, connect, expl
 from incrowd.engines.writers.files import bare, pieces
 from incrowd.errors import GuaranteeBroken, IncrowdError, InvalidParameter, OutputUnavailable
 
-_PIECE = 1 << 16
+_PIECE = 1 << 16  # rows compared at a time
 _TAKEN = """
 SELECT coalesce({schema}, current_schema()), to_regclass({name}) IS NOT NULL,
 has_schema_privilege(coalesce({schema}, current_schema()), 'CREATE')

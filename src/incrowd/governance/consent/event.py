@@ -13,7 +13,7 @@ from incrowd.errors import InvalidParameter
 
 _PURPOSE = re.compile(r"[^\W_](?:[\w .-]{0,62}[\w.])?(?:/[^\W_](?:[\w .-]{0,62}[\w.])?){0,7}")
 _SUBJECT = re.compile(r"[0-9a-f]{32}")
-_TEXT = 500
+_TEXT = 500  # characters, so that an entry stays small; the document itself is elsewhere
 _DAY = 10
 _MIDNIGHT = "T00:00:00.000000Z"
 

@@ -26,11 +26,12 @@ from incrowd.store.verify import ChainReport, Values, verify
 
 _NAME = "consent"
 _EVENTS, _ISSUED, _USED = "events", "issued", "used"
+# events of an entry, of a transaction, and from how many on they are stored by columns
 _BATCH, _AT_ONCE, _FEW = 2_000, 20_000, 32
 _MOST = 100_000
 """More entries than a person is named in."""
-_NONCE = 16
-_PATIENCE = timedelta(seconds=5)
+_NONCE = 16  # bytes: a snapshot's name cannot be guessed
+_PATIENCE = timedelta(seconds=5)  # clocks of two machines differ by less
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ Rows = EventColumns | Sequence[Sequence[Any]]
 RecordedRows = tuple[str, Rows]
 """When the registry learned of some events, and the events in the form in which it stores them."""
 _GIVES, _VOIDS = str(Decided.GIVE), str(Decided.VOID)
-_AT_ONCE, _ROWS = 2**20, 2**14
+_AT_ONCE, _ROWS = 2**20, 2**14  # bytes and rows that wait before they become arrays
 
 
 @dataclass(frozen=True)

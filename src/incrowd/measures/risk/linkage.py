@@ -21,8 +21,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.measures.score import Score, share
 
 Matrix = NDArray[np.float64]
-_CELLS = 2**22
-_MOST = 20_000
+_CELLS = 2**22  # distances in memory at a time: 32 MB
+_MOST = 20_000  # rows that are linked, evenly spaced: fewer is faster, more is finer
 _NORMAL = 1.482602218505602  # the median absolute deviation of a normal law, inverted
 _LINKED = "share of released records whose original is among the {} nearest"
 

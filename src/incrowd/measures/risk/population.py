@@ -50,10 +50,10 @@ Table = NDArray[np.float64]
 Columns = Sequence[NDArray[np.integer]]
 """Tuples, column by column."""
 
-_PAIR_CELLS = 2**20
-_ROUNDS = 200
-_CLOSE = 1e-8
-_DRAWN, _SEED = 200_000, 1
+_PAIR_CELLS = 2**20  # up to so many the model has all pairs of columns
+_ROUNDS = 200  # of iterative proportional fitting, which converges geometrically
+_CLOSE = 1e-8  # of all rows: margins are met
+_DRAWN, _SEED = 200_000, 1  # cells are drawn where they are too many; a fixed seed, so that two runs agree
 INDEPENDENT, PAIRS = "independent columns", "all pairs of columns"
 _TAU1 = "expected number of unique rows of the sample that are unique in the population, by a log-linear model"
 _TAU2 = "expected number of right guesses, one for each unique row of the sample, by a log-linear model"

@@ -26,8 +26,8 @@ from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 from incrowd.measures.score import Score
 
-_SETS = 2**13
-_DENSE = 8
+_SETS = 2**13  # of columns that are tried: their number doubles with each column
+_DENSE = 8  # a dense table is used up to eight times the rows: beyond it is mostly empty
 _DIS_MEANS = (
     "probability that a match with a unique row of the sample is right, if each person was sampled with the given "
     "probability"

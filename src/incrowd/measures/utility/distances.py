@@ -108,7 +108,7 @@ def table_distances(before: Coded, after: Coded, size: int) -> tuple[TableDistan
     return tuple(table_distance(before, after, columns) for columns in combinations(range(len(before.names)), size))
 
 
-_CELLS = 2**24
+_CELLS = 2**24  # of a pair of columns: 128 MB; larger pairs are skipped
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from incrowd.measures.coded import Coded
 from incrowd.measures.score import Score, share
 from incrowd.measures.utility.regressions import Features, Matrix
 
-_MOST = 10_000
-_CLASSES = 10
+_MOST = 10_000  # rows that a model learns from: more is slower and changes little
+_CLASSES = 10  # numbers are predicted by tenths
 MODELS = ("logistic regression", "decision tree", "naive Bayes")
 
 

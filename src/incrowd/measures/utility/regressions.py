@@ -25,7 +25,7 @@ from incrowd.measures.coded import Coded
 from incrowd.measures.score import NORMAL_95, Score
 
 Matrix = NDArray[np.float64]
-_VALUES = 20
+_VALUES = 20  # each is a column of the regression; rarer values are put together
 
 
 class Features:
@@ -68,7 +68,7 @@ class Features:
         return column, np.hstack([scaled, absent]) if shares[~present].sum() > 0 else scaled
 
 
-_REGRESSION_ROWS = 50_000
+_REGRESSION_ROWS = 50_000  # evenly spaced rows: fewer is faster, more is finer
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def coefficients(before: Coded, after: Coded, target: str) -> tuple[Coefficient,
     return tuple(Coefficient(one, other) for one, other in zip(fits[0][1:], fits[1][1:], strict=True))
 
 
-_ROUNDS = 50
-_PROPENSITY_ROWS = 20_000
+_ROUNDS = 50  # of Newton's method, which converges in a few rounds or not at all
+_PROPENSITY_ROWS = 20_000  # of each table; more is slower
 _MEANS = "mean squared distance of the estimated probability that a row is released from the share of released rows"
 
 

@@ -83,7 +83,7 @@ class OrderChosen(Order):
     kind: ClassVar[str] = "order by chosen levels"
 
 
-_MOST = 20_000
+_MOST = 20_000  # candidates of a private choice: each is counted, and more make the choice noisier
 _HEAVIEST = 1000
 _DETAIL = 2**12  # how finely the details of a row are counted; written again, so that the check trusts no algorithm
 

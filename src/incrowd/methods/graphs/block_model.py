@@ -123,7 +123,7 @@ def edges_from(counts: Counts, blocks: NDArray[np.int32], number: int, coins: Co
     return simple(pairs, len(blocks)) if len(pairs) else pairs
 
 
-_MOST_BLOCKS = 1000
+_MOST_BLOCKS = 1000  # half a million pairs of blocks, each with a count of its own: most would be noise
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,7 @@ _SOURCE = Theorem(
     "Nissim, Raskhodnikova & Smith 2007 (smooth sensitivity), for triangles and for pairs of edges with a common end, "
     "with polynomial noise whose loss is proved exactly; both losses add up",
 )
-DIGITS = 6
+DIGITS = 6  # of a published share: the noise is far above the sixth digit
 
 
 _SMOOTH_NOISE_EXACT_EACH = Condition(

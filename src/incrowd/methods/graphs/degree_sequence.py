@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 
-REACH = 2
+REACH = 2  # an edge changes two degrees by one each, and so the sorted list by 2 in all (Hay, Li, Miklau & Jensen 2009)
 _SOURCE = Theorem(
     "edge-moves-sorted-degrees",
     "Hay, Li, Miklau & Jensen 2009: one edge moves the sorted degrees by 2 in all; integer Laplace noise",
@@ -90,6 +90,7 @@ class DrawFromDegrees(Step):
         return (private(basis, "laplace", self.scale, reasons),)
 
 
+# ends that do not fit are paired anew; what is left then is omitted. Post-processing: any number is private
 _ROUNDS = 50
 
 

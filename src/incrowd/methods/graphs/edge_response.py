@@ -89,10 +89,10 @@ class AnswerPairs(Step):
         return (private(basis, "randomized response", None, reasons),)
 
 
-_PARTS = 10**12
+_PARTS = 10**12  # the chance of a lie has twelve decimals and is rounded up, which lowers the loss
 MOST_NODES = 20_000
 """More nodes have more pairs than can be answered one by one."""
-_PAIRS = 2**22
+_PAIRS = 2**22  # pairs of nodes at a time: 32 MB
 
 
 @lru_cache(maxsize=64)

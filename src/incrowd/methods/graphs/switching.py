@@ -55,7 +55,7 @@ class SwitchEdges(ChangeEdges):
         return (switched_edges(self.share, basis.unit),)
 
 
-_ROUNDS = 20
+_ROUNDS = 20  # pairs that would make a loop or a double edge are tried again; what is left then is not switched
 
 
 def switched(graph: Graph, share: Fraction, coins: Coins) -> Ends:

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
     from incrowd.core.table import Table
 
 
-_BINS = 64
+_BINS = 64  # numbers are rounded to 1/64 of their range, less than the noise
+# of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
 _REACH = Fraction(1, 2)
-_MOST = 1000
-_GRID_COLUMNS, _GRID_CELLS = 4, 2**16
+_MOST = 1000  # of clusters and of rounds: each round shares the budget
+_GRID_COLUMNS, _GRID_CELLS = 4, 2**16  # in more columns nearly all cells are empty and all counts are noise
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from incrowd.methods.learning.shared.steps import MultiplyColumns
 
 
-_BINS = 64
+_BINS = 64  # numbers are rounded to 1/64 of their range, less than the noise
+# of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
 _REACH = Fraction(1, 2)
 
 

@@ -55,10 +55,11 @@ if TYPE_CHECKING:
     from incrowd.methods.learning.shared.statistics import Integers
 
 
+# of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
 _REACH = Fraction(1, 2)
-_FOR_SUMS = Fraction(1, 2)
-_ROUNDS = 10
-_PENALTY = 1.5
+_FOR_SUMS = Fraction(1, 2)  # of ρ: half for the moments, half for the rounds; costs add up, any share is private
+_ROUNDS = 10  # each gets a tenth of the rest of ρ; more would be noisier
+_PENALTY = 1.5  # of the noise's size; post-processing
 _WEIGHT = round(UNIT / math.sqrt(2.0))
 
 
@@ -209,7 +210,7 @@ RECIPES = {
 }
 
 
-_BINS, _TARGET_BINS = 64, 256
+_BINS, _TARGET_BINS = 64, 256  # in bins of equal width; finer bins round less and make more tables
 
 
 @dataclass(frozen=True)

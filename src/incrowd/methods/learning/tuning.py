@@ -143,8 +143,8 @@ class TryModels(Step):
 
 
 Outcome = TypeVar("Outcome")
-_PIECE = 2**20
-_FINE = _LARGEST = 2.0**20
+_PIECE = 2**20  # rows at a time
+_FINE = _LARGEST = 2.0**20  # scores are whole multiples of 2⁻²⁰ within ±2²⁰: the products of both stay within 2⁵³
 
 
 def number_of_runs(gamma: Fraction, coins: Coins) -> int:
@@ -215,8 +215,8 @@ def _whole(numbers: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> Intege
     return np.rint(_FINE * np.clip(numbers, -_LARGEST, _LARGEST)).astype(np.int64)
 
 
-_FOR_SCORE = Fraction(1, 10)
-_MOST, _MOST_RUNS, _MOST_FOLDS = 64, 1000, 20
+_FOR_SCORE = Fraction(1, 10)  # of a run's ρ: a score is one number and needs little; costs add up, any share is private
+_MOST, _MOST_RUNS, _MOST_FOLDS = 64, 1000, 20  # each run and each fold is a whole training: bounds the time
 
 
 @dataclass(frozen=True)

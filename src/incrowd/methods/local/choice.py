@@ -16,7 +16,7 @@ from incrowd.methods.local.mechanisms.sets import LONGEST, OptimalUnary, SubsetS
 
 NEAR = Fraction(51, 50)
 """Among randomizers whose error is within 2 % of the least, the one with the smallest reports is taken."""
-_SEED_BITS = 53
+_SEED_BITS = 53  # a seed is drawn in the browser too, where whole numbers end at 2⁵³
 
 
 def optimum(size: int, epsilon: float) -> float:

@@ -27,7 +27,7 @@ from incrowd.methods.local.tallies import QuestionTally, Tallies, tallies_of
 
 EXACT = 5_000
 """Up to so many people both binomial numbers are written out; beyond, the sum is bounded by one of them."""
-ALPHA = Fraction(1, 20)
+ALPHA = Fraction(1, 20)  # intervals of 95 %, as everywhere
 
 Counts = NDArray[np.int64]
 Shares = NDArray[np.float64]

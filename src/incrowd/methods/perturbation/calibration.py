@@ -27,8 +27,8 @@ from incrowd.methods.perturbation.shared.steps import (
 )
 
 _READ = "original-rows"
-_ROUNDS = 1000
-_ROUNDING = 1e-9
+_ROUNDS = 1000  # raking converges geometrically where it does; then it is refused
+_ROUNDING = 1e-9  # sums of weights are equal up to this, relative to them
 Target = tuple[Places, Numbers]
 """For each remaining row its group, and for each group the sum of the weights as they were read."""
 

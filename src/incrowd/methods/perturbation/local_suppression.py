@@ -41,7 +41,7 @@ from incrowd.verifier.check import CheckOutcome, Problem
 
 Flags = NDArray[np.bool_]
 _EMPTY = 0
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a risk that equals the threshold is not above it because of its last digit
 _SURVEY = Assumption(
     "weights-as-sampled",
     "the weight of a row is how many people of the population it stands for, as the sample was drawn",

@@ -34,7 +34,7 @@ from incrowd.methods.perturbation.shared.steps import (
 )
 from incrowd.verifier.check import Problem
 
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # means are compared up to this, relative to the largest value
 _BLOCK = 1024
 """Rows that are grouped at once: the work grows with the square of the rows of a block."""
 Distance = Callable[[Numbers, Numbers], Numbers]

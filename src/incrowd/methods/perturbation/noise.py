@@ -29,7 +29,7 @@ from incrowd.methods.perturbation.shared.steps import (
     column_list,
 )
 
-_OUTLYING = 3.0
+_OUTLYING = 3.0  # three robust deviations, the usual rule
 _MAD = 1.4826
 """The standard deviation of a normal distribution over its median absolute deviation."""
 _FITTED = 5000

@@ -19,8 +19,8 @@ from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput, ne
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
 from incrowd.methods.perturbation.shared.steps import ColumnMasking, Exactness, KeptStatistic, by_group, column_list
 
-_ROUNDING = 1e-9
-_AT_ONCE = 2**20
+_ROUNDING = 1e-9  # means and covariances are kept up to this, relative to them
+_AT_ONCE = 2**20  # entries of rotations in memory at a time: 8 MB
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput, lo
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
 from incrowd.methods.perturbation.shared.steps import ColumnMasking, Exactness, KeptStatistic, by_group, column_list
 
-_MOST = 200
+_MOST = 200  # each category is a column of the regression
 
 
 class ScoreModel(StrEnum):

@@ -247,8 +247,8 @@ def _meets_with_noise(k: int, rate: Fraction, target: Target, unit: Unit, noise:
     return Fraction(bound.value) <= target.delta
 
 
-_LARGEST = 2**24
-_DIGITS, _HALVINGS = 4, 16
+_LARGEST = 2**24  # a rate below 2⁻²⁴ samples nobody of any table
+_DIGITS, _HALVINGS = 4, 16  # a searched rate has four digits, rounded down
 
 
 class SampledSuppression(Method):

@@ -141,7 +141,7 @@ _KINDS: dict[type[exp.Expr], AggregateKind] = {
     exp.Median: AggregateKind.QUANTILE,
 }
 _PLACES: dict[type[exp.Expr], Fraction] = {exp.Min: Fraction(0), exp.Max: Fraction(1), exp.Median: Fraction(1, 2)}
-_MOST_CHOICES = 4096
+_MOST_CHOICES = 4096  # groups of a declared domain that are listed in an answer
 _ONE = BoundTree(constant(1), whole(1, 1))
 
 

@@ -29,7 +29,7 @@ from incrowd.queries.language.understanding import (
 )
 from incrowd.queries.query import Catalog, Combination, Interpreted, OutputColumn, Query
 
-MOST_PARTS = 30
+MOST_PARTS = 30  # answers of a query share its ε
 _DEEPEST = 40
 """The most queries that one is made of, and how often one is built on another."""
 

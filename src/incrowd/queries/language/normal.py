@@ -205,7 +205,7 @@ def _open_histograms(select: exp.Expr) -> None:
 
 
 _QUANTILES = (exp.Quantile, exp.PercentileCont, exp.PercentileDisc, exp.ApproxQuantile)
-_MOST_QUANTILES = 20
+_MOST_QUANTILES = 20  # each is a pick of its own and shares ε
 
 
 def _open_quantiles(select: exp.Expr) -> None:

@@ -190,7 +190,7 @@ _WHOLE = (Function.ROW_NUMBER, Function.RANK, Function.DENSE_RANK, Function.NTIL
 _NUMBERS = (Function.SUM, Function.AVG)
 _KNOWN = {**_RANKS, **_NEIGHBORS, **_ENDS, **_TOTALS}
 _WINDOWS = ", ".join(function.value for function in dict.fromkeys(_KNOWN.values()))
-_MOST_TILES = 10_000
+_MOST_TILES = 10_000  # more parts than an answer has rows
 
 
 def has_window(node: exp.Expr) -> bool:

@@ -19,9 +19,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
 from incrowd.queries.language.trees import unwrapped
 
-LONGEST_TEXT = 20_000
-MOST_TOKENS = 4_000
-MOST_NODES = 8_000
+LONGEST_TEXT = 20_000  # checked first: the time of all that follows grows with it
+MOST_TOKENS = 4_000  # the parser's time grows with them
+MOST_NODES = 8_000  # the tree is walked many times
 DEEPEST = 80
 """Limits of a query: characters, tokens, nodes of its tree, and the depth of the tree."""
 
@@ -29,7 +29,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
-_NESTING = 24
+_NESTING = 24  # sqlglot and databases recurse: Python's stack ends near 1000 frames
 _AGAIN = 4
 """How many parts a parser makes for each word at most: usually one, more where it goes back and reads words anew."""
 _MOST_PARTS = 100
@@ -205,7 +205,7 @@ def _place(error: Exception) -> str:
     return f" (line {errors[0]['line']}, near column {errors[0]['col']})"
 
 
-_MOST = 1000
+_MOST = 1000  # queries of a batch: each is planned before the charge
 
 
 def split_questions(text: str) -> tuple[str, ...]:

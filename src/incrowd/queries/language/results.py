@@ -160,7 +160,7 @@ def _free(wish: str, taken: set[str]) -> str:
     return name
 
 
-_MOST_SETS = 64
+_MOST_SETS = 64  # groupings share ε, and CUBE doubles them with each column
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 _HOLDERS = (*_SETS, exp.Tuple, exp.Paren)
 _ADDED = (

@@ -213,7 +213,7 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
     )
 
 
-_BITS = 52
+_BITS = 52  # units of a sum stay below 2⁵²: exact in whole numbers and in a float, whatever the order
 
 
 def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> RowQuery:

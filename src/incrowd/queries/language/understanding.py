@@ -108,8 +108,8 @@ def _renamed(node: exp.Expr, query: exp.Select, joined: JoinedRows) -> exp.Expr:
     return node
 
 
-_LARGEST_LIMIT = 10**9
-_MOST_TABLES = 16
+_LARGEST_LIMIT = 10**9  # LIMIT beyond it is as good as none, and still a number for every engine
+_MOST_TABLES = 16  # joins multiply work
 _CLAUSES = (
     "expressions",
     "from_",

@@ -259,6 +259,7 @@ SIZES = (10, 100, 1000, 10_000)
 """For groups of so many rows it is said how far off a number may be."""
 TYPICAL = "values spread evenly over their bounds"
 _NEAR = "from {sure:,} on; groups are shown from {least:,} on, and of those near it less is known"
+# shares of the bounds at which the widest interval is looked for; more is finer and slower
 _MEANS, _SQUARES = (0.0, 0.25, 0.5, 0.75, 1.0), (0.0, 0.25, 0.5, 1.0)
 
 

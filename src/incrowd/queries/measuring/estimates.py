@@ -25,7 +25,7 @@ NO_INTERVAL = (
 
 COUNTS = (AggregateKind.ROWS, AggregateKind.PEOPLE, AggregateKind.COUNT, AggregateKind.DISTINCT)
 SPREADS = (AggregateKind.VARIANCE, AggregateKind.DEVIATION)
-_SIZES = 33
+_SIZES = 33  # group sizes tried between both ends: a spread is smooth in the size, and more is finer
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,8 @@ class NoiseLaw(Protocol):
 
 Floats = NDArray[np.float64]
 
-_NODES = 12
-_CHUNK = 4096
+_NODES = 12  # the width is convex between nodes, so a chord lies above it: fewer is wider, never too narrow
+_CHUNK = 4096  # groups at a time: 25 nodes each, below a megabyte
 
 
 class Interval(NamedTuple):
@@ -121,11 +121,11 @@ def _where_negative(left: Floats, right: Floats) -> tuple[Floats, Floats]:
     return start, stop
 
 
-_COUNT_NODES = 4096
-_SURE = 1e-12
-_NEARLY = 0.01
-_SHARE = 0.04
-_STEPS = 4
+_COUNT_NODES = 4096  # true numbers tried; with gaps the intervals grow to the next one, never shrink
+_SURE = 1e-12  # beyond this tail the threshold cannot be noticed, and the interval is that of the noise alone
+_NEARLY = 0.01  # `sure` is where a group is shown in 99 of 100 cases; its intervals pay for the rest
+_SHARE = 0.04  # of the miss, for calling a large group small; the rest is for its interval, so any share is sound
+_STEPS = 4  # steps per typical noise, rounded up: finer is narrower and slower, any is sound
 
 
 class CountBox(NamedTuple):

@@ -19,9 +19,9 @@ from incrowd.queries.measuring.intervals import MISS, NoiseLaw
 from incrowd.queries.measuring.statistics import Of, Statistics
 from incrowd.queries.query import Contribution, QueryTerms
 
-_LARGEST = Fraction(2**20)
-_SMALLEST = Fraction(1, 2**38)
-_DIGITS = 10**9
+_LARGEST = Fraction(2**20)  # an ε of a million protects nobody: a typing error, and the search for one ends here
+_SMALLEST = Fraction(1, 2**38)  # below, an ε is as good as nothing, and the bisection would only run on
+_DIGITS = 10**9  # an ε of picks has nine decimals, rounded down, so that ε²/2 stays within its part of ρ
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _least(enough: Callable[[Fraction], bool]) -> Fraction:
     return high
 
 
-_FINE = 10**12
+_FINE = 10**12  # twelve digits, rounded down; what is returned was charged by the accountant
 
 
 def inner_epsilon(epsilon: Fraction, rate: Fraction) -> Fraction:

@@ -25,12 +25,12 @@ from incrowd.queries.query import Aggregate, AggregateKind, Query, Value
 MOST = 2**16
 """Candidates of one pick, at most; wider ranges are picked from on an even grid."""
 
-_ALTOGETHER = 2**22
-_FEWEST = 2**8
-_FINEST = 10**6
-_FURTHEST = 2**48
-_MISS = 20
-_AT_ONCE = 2**20
+_ALTOGETHER = 2**22  # candidates of all groups: they are scored together, 32 MB
+_FEWEST = 2**8  # candidates of a group, however many groups there are: a grid of 0.4 % of the range
+_FINEST = 10**6  # scores are whole numbers, weighted by the odds of a quantile: a finer one makes them too large
+_FURTHEST = 2**48  # the noise of a score would pass every candidate; beyond, it cannot be drawn either
+_MISS = 20  # one in twenty: the interval of a pick has the confidence of all others
+_AT_ONCE = 2**20  # scores in memory at a time: 8 MB
 _EPOCH = date(1970, 1, 1)
 PLACE, NUMBER = "_place", "_number"
 

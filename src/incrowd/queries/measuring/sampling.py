@@ -13,14 +13,16 @@ from scipy.special import betainc, ndtr, ndtri
 from incrowd.noise.marginal import Marginal
 from incrowd.queries.measuring.intervals import Floats, Interval, NoiseLaw, Ratio, reaches
 
-_CELLS = 4.0
-_REST = 1e-3
-_NORMAL = 10_000.0
-_PRECISE = 0.005
-_AT_ONCE = 2**14
+_CELLS = 4.0  # cells per typical noise: more is finer and slower
+_REST = 1e-3  # of the miss: noise beyond the cells, which is added to each chance
+_NORMAL = 10_000.0  # from this variance on the normal law differs from the binomial one by less than a row
+_PRECISE = 0.005  # of the width: bisections stop here, at the outer end, so that an interval is never too narrow
+_AT_ONCE = 2**14  # different counts at a time: times the cells, some megabytes
+# of the miss for the noise, the rest for the sample; each gives an interval, and all hold
 _SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
+# of the miss for how many rows there are; any share is sound, a larger one widens what it is taken from
 _SIZE_SHARE = 0.1
-_HALVINGS = 26
+_HALVINGS = 26  # to 2⁻²⁶ of a range, at the outer end
 _NODES = np.concatenate([[0.0], 2.0 ** (-np.arange(48, -1, -1) / 2.0)])
 
 Reach = Callable[[float], float]

@@ -18,11 +18,11 @@ from incrowd.errors import InvalidParameter
 Labels = NDArray[np.int64]
 """For each cell, or atom, its place among some blocks or groups, −1 where it is in none."""
 
-MOST_ATOMS = 2048
-MOST_NUMBERS = 2**21
-_FEW, _BRANCHINGS = 100, (2, 3, 4, 8, 16, 32)
-_ROUNDS = 4
-_SMALL = 1e-6
+MOST_ATOMS = 2048  # the strategy's matrix is square in them: 32 MB
+MOST_NUMBERS = 2**21  # entries of a strategy: 16 MB
+_FEW, _BRANCHINGS = 100, (2, 3, 4, 8, 16, 32)  # trees tried as strategies; more is slower, every one is private
+_ROUNDS = 4  # of balancing shares; what is returned is priced exactly
+_SMALL = 1e-6  # floats this near to a whole number are one
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,8 @@ class Solution:
 
 Floats = NDArray[np.float64]
 
-_FINE = 1000
-_LEAST = 4
+_FINE = 1000  # shares are thousandths, whole numbers, so that the sensitivity is exact
+_LEAST = 4  # thousandths: a smaller share would be noise alone
 
 
 class NoiseKind(IntEnum):

@@ -29,9 +29,9 @@ from incrowd.queries.workloads.domain import (
 from incrowd.queries.workloads.marginals import MOST_CELLS, KeyTables, MarginalStrategy, key_tables
 from incrowd.queries.workloads.query_set import CountTable, CountWorkload
 
-_CLEARLY = 0.999
-_MOST_KEYS = 16
-_MOST_CELLS = 2**20
+_CLEARLY = 0.999  # a strategy must be better by a thousandth, else queries are answered one by one
+_MOST_KEYS = 16  # 2¹⁶ sets of columns are weighed at most
+_MOST_CELLS = 2**20  # counts of all tables of a batch: 8 MB
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_FAR = 14.0
+_FAR = 14.0  # scales: e^(−98) of the noise lies beyond, far below the tolerance of a check
+# outcomes per scale of wide noise: the sum of a smooth law over a grid converges faster than any power
 _PER_SCALE = 200
-_WIDTH = 60.0
+_WIDTH = 60.0  # deviations between two copies of the law that the grid of the integral makes: e^(−450) of it overlaps
+# points at a time, before an end may be seen, and at most: then nothing is said
 _CHUNK, _LONG, _MOST = 64, 2**11, 2**17
-_WORK = 1e8
-_NEGLIGIBLE = 1e-9
+_WORK = 1e8  # points times losses: bounds the time; beyond, the check says that it could not be done
+_NEGLIGIBLE = 1e-9  # of the integrand's top; a check tolerates one part in a million
 
 
 @dataclass(frozen=True)

@@ -94,9 +94,9 @@ def distance(left: Law, right: Law, epsilon: float, canceled: float = 0.0) -> fl
 
 
 _MOST_NOISY = 400  # the largest k for which the noise on all small counts is written out
-_PAIRED = 60
+_PAIRED = 60  # crowds tried in pairs: the time grows with its fourth power
 _PRECISE = 10**6  # beyond this k, rounding in floats could come near the tolerance of a check
-_CANCELED = 1e-12
+_CANCELED = 1e-12  # of a mass: differences below are rounding, as the laws are right to 10⁻¹³
 
 
 @lru_cache(maxsize=32)

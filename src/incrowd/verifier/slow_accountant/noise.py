@@ -14,8 +14,8 @@ from incrowd.core.loss import stated as exactly_stated
 from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 
 _WIDEST = 100_000  # the widest Gaussian noise, and the widest step of Laplace noise, whose law is written out
-_MOST = 100_000
-_DIGITS = 12
+_MOST = 100_000  # pairs of losses that are written out; beyond, the check says that it could not be done
+_DIGITS = 12  # losses equal to twelve digits are one: a check tolerates one part in a million
 
 
 @dataclass(frozen=True)
@@ -191,9 +191,9 @@ def _amplified(epsilon: Fraction, rate: Fraction) -> Fraction:
     return Fraction(math.log1p(float(rate) * math.expm1(inside))) if inside < 700.0 else epsilon
 
 
-_POINTS = 2_000_000
-_SCALES = 160.0
-_DEVIATIONS = 40.0
+_POINTS = 2_000_000  # numbers added up, 16 MB; wide noise is added up by steps
+_SCALES = 160.0  # e^(−160) of the weight lies beyond
+_DEVIATIONS = 40.0  # e^(−800) of the noise lies beyond
 
 
 def laplace_tail(scale: Fraction, least: int) -> float:

@@ -19,9 +19,10 @@ from incrowd.verifier.slow_accountant.noise import NOTHING, LossSpread
 
 _WORK = 1e8  # sizes of crowds times outcomes and ratios: some seconds
 _FAINT = 36.0  # what is left out has a chance of e^-36 at most
+# half of what the fast accountant uses, so that rounding the losses differs between both
 _WIDEST, _FINEST = 0.0025, 0.00025
-_TOP, _BOTTOM = 1e-40, 1e-12
-_MOST = 64
+_TOP, _BOTTOM = 1e-40, 1e-12  # masses cut at both ends; δ grows by that much, see `_trimmed`
+_MOST = 64  # tables convolved one by one: bounds the time
 HIGH = Fraction(9, 10)
 """Above this rate an addition can show more than a removal in crowds of every size."""
 

@@ -41,7 +41,7 @@ _STATIC = {
     "icon.svg": "image/svg+xml",
 }
 _FAULT = "an unexpected error stopped this ({}). This is a bug in incrowd. Set INCROWD_TRACEBACK=1 to see the trace."
-_MOST_FIELDS = 5000
+_MOST_FIELDS = 5000  # of a form: a policy of many columns has hundreds
 
 
 def studio_app(folder: Path, keys: Keys) -> Starlette:

@@ -15,7 +15,7 @@ from incrowd.workflows.policy.document import is_policy
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
 """The endings of files that can be opened as tables."""
-_DEEP, _MOST = 3, 500
+_DEEP, _MOST = 3, 500  # folders below, and files listed: a home folder must not be walked whole
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 _OUTSIDE = "the opened folder has no such file."
 

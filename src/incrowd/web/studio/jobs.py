@@ -14,8 +14,8 @@ from incrowd.errors import IncrowdError, Interrupted, NotRefunded
 from incrowd.web.concurrency import ThreadPool
 from incrowd.web.logs import note
 
-_THREADS = 3
-_STORED = 64
+_THREADS = 3  # jobs at once; others wait
+_STORED = 64  # finished jobs whose result can still be shown
 _FAULT = "an unexpected error stopped this ({}). This is a bug in incrowd. Set INCROWD_TRACEBACK=1 to see the trace."
 
 

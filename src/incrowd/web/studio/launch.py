@@ -16,7 +16,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 
 _LOOPBACK = "127.0.0.1"
 _LOOPBACK_6 = "::1"
-_ATTEMPTS = 20
+_ATTEMPTS = 20  # of free ports that another program may take first
 _BACKLOG = 128
 _PAGE = """\
 <!doctype html>

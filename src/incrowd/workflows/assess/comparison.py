@@ -26,9 +26,9 @@ from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.workflows.assess.labels import LabelMap, label_map_of, positions_of
 from incrowd.workflows.assess.released import ReadRelease
 
-_WORK = 2**31
-_DRAWN = 100_000
-_SEED = 1
+_WORK = 2**31  # rows times columns times people: bounds the time
+_DRAWN = 100_000  # people who are drawn, evenly spaced
+_SEED = 1  # fixed, so that two assessments agree
 NOT_FROM_HERE = (
     "the release has rows that this data, recoded by this policy, does not have: it was made from other data or under "
     "another policy. Name the ones it was made from."

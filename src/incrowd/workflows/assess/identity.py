@@ -20,8 +20,8 @@ from incrowd.measures.risk.special_uniques import data_intrusion, special_unique
 from incrowd.measures.score import Score
 from incrowd.workflows.check.raw_cells import as_is
 
-_WORK = 2**25
-_RANKED = 12
+_WORK = 2**25  # sets of columns times rows: bounds the time
+_RANKED = 12  # up to so many columns triples are ranked, else pairs
 
 
 @dataclass(frozen=True)

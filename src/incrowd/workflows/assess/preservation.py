@@ -21,8 +21,8 @@ from incrowd.workflows.assess.released import ReadRelease
 from incrowd.workflows.policy.policy import Policy
 
 _EXACT = (Exactness.EXACT, Exactness.ROUNDED, Exactness.NEARLY)
-_ROUNDING = 1e-9
-_MOMENTS = 1e-6
+_ROUNDING = 1e-9  # sums of floats in another order are equal up to this
+_MOMENTS = 1e-6  # means and covariances after a rotation are equal up to this
 
 Both = tuple[RowFrame, RowFrame]
 """The rows as they were read, and as they were released."""

@@ -155,4 +155,6 @@ def _applying(published: PublishedTable, knowledge: Knowledge, order: AttackOrde
         without |= {"intersection", "differencing"}
     if order.changed is None:
         without |= {"differencing"}
+    if published.count is None:
+        without |= {"count-reconstruction"}
     return tuple(name for name in attack_names() if name not in without)

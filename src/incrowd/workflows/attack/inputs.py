@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from incrowd.accounting.accountant import charge_of
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.certificate import Certificate
 from incrowd.core.schema import Role
@@ -78,7 +79,9 @@ class AttackInput:
         """Read everything, check that it fits together, and return what attacks need."""
         tables = read_publication(self.release, self.policy, self.count)
         others = tuple(
-            published for table in self.also for _, published in read_publication(table, self.policy, self.count)
+            published
+            for table in self.also
+            for _, published in read_publication(table, self.policy, self.count, other=True)
         )
         tables = tuple((name, replace(table, earlier=others)) for name, table in tables)
         if self.data is None and self.policy is None:
@@ -107,6 +110,14 @@ class AttackInput:
     def certificate(self) -> Certificate | None:
         """The certificate of the release, if it is a release folder."""
         return certificate_at(self.release) if self.release.is_dir() else None
+
+    @cached_property
+    def private(self) -> bool:
+        """Whether the release has an ε: results of attacks depend on many people's rows and may not hold it back."""
+        if self.certificate is None:
+            return False
+        guarantee = self.certificate.guarantee
+        return math.isfinite(charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency).epsilon)
 
     def thresholds(self, requested: Mapping[str, float]) -> dict[str, float]:
         """Return the requested thresholds and the policy's; of two with one name the stricter counts."""

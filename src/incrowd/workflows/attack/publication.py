@@ -33,7 +33,7 @@ from incrowd.workflows.verify.verify import read_certificate
 
 _COUNT = "count"
 _NOBODY = "\N{SYMBOL FOR NULL}"
-_FOREIGN = 0.5
+_FOREIGN = 0.5  # if half of the labels are not of the policy, it is the file of another policy
 _DOCUMENTS = (".json",)
 """Suffixes of released files that are not tables, such as a model."""
 
@@ -54,16 +54,19 @@ def certificate_at(release: Path) -> Certificate | None:
 
 
 def read_publication(
-    release: Path, policy: Policy | None = None, count: str | None = None
+    release: Path, policy: Policy | None = None, count: str | None = None, *, other: bool = False
 ) -> tuple[tuple[str, PublishedTable], ...]:
-    """Return every table of a release by the name of its file, or the one file that was named."""
+    """Return every table of a release by the name of its file, or the one file that was named.
+
+    An `other` release may be made under another policy: its labels are read by the hierarchies of this one.
+    """
     certificate = certificate_at(release) if release.is_dir() else None
     if certificate is None:
         if release.is_dir():
             raise SourceUnreadable(f"{release} has no {CERTIFICATE}: name the published file itself.")
         files = [release]
     else:
-        if policy is not None and policy.hash != certificate.policy_hash:
+        if policy is not None and policy.hash != certificate.policy_hash and not other:
             raise InvalidParameter(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
             )

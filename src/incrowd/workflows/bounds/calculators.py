@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.core.guarantee import Guarantee
     from incrowd.workflows.bounds.composition import Composition
 
-_RELATIVE = 1e-12
+_RELATIVE = 1e-12  # two logarithms up to 745 are subtracted: their rounding is below 4·10⁻¹³
 RULE = "amplification by Poisson sampling (Li, Qardaji & Su 2010, Theorem 3, for standard (ε, δ))"
 
 

@@ -15,7 +15,7 @@ from incrowd.core.terms import Theorem, joined
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.workflows.bounds.parameters import missing_one, stated_epsilon
 
-_MOST_RELEASES = 10_000
+_MOST_RELEASES = 10_000  # bounds the time
 STATED = Theorem("as-stated", "as stated by the caller")
 
 

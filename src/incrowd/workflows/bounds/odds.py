@@ -13,9 +13,9 @@ from incrowd.core.unit import Adjacency
 from incrowd.core.words import chance, percent_up, short_up, times_up
 from incrowd.errors import InvalidParameter
 
-_CERTAINTY = Fraction(1000)
+_CERTAINTY = Fraction(1000)  # an ε: beyond, every belief is certain to 400 digits
 PRIORS = (Fraction(1, 2), Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000))
-_RELATIVE = 1e-12
+_RELATIVE = 1e-12  # six roundings are below 10⁻¹⁵
 
 
 def guessing_limit(epsilon: float, delta: float) -> float:

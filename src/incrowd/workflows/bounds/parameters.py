@@ -8,7 +8,7 @@ from fractions import Fraction
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 
-_MOST_EPSILON = 10**6
+_MOST_EPSILON = 10**6  # a larger one protects nobody: a typing error
 
 
 def missing_one(parameters: Mapping[str, object]) -> str:

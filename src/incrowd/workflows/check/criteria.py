@@ -33,7 +33,7 @@ from incrowd.measures.risk.classes import Sizes
 from incrowd.methods.anonymity.shared.demands import Demands, Distance, Population, Sensitive, Unique
 
 _ORDERED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
-_CELLS = 2**19
+_CELLS = 2**19  # of groups at a time: some megabytes
 _MET_BY_ALL = 1
 """The l, and the t, that every class meets."""
 

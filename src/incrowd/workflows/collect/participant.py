@@ -21,7 +21,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.store.disk import force
 
 _SPENT = "spent.json"
-_LARGEST = 2**24
+_LARGEST = 2**24  # bytes of a server's reply that are read: it must not fill the memory
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 

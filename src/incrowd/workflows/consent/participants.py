@@ -22,11 +22,11 @@ from incrowd.workflows.policy.internal import internal_folder, write_private
 from incrowd.workflows.policy.policy import Policy
 
 FILE = "participants.json"
-_BYTES = 16
+_BYTES = 16  # 128 random bits: no two pseudonyms collide
 _ALL = 2 ** (8 * _BYTES)
 _WAYS = 200_000
 """How many sets of people are tried."""
-_KEY = 32
+_KEY = 32  # bytes: as long as the HMAC's digest, beyond guessing
 
 
 @dataclass(frozen=True)

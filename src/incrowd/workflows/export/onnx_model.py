@@ -22,7 +22,7 @@ from incrowd.workflows.export.formats import Exported, PublisherInfo
 
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR = 8
-_WHOLE = float(2**62)
+_WHOLE = float(2**62)  # floats below it convert to whole numbers of 64 bits without overflow
 _NOTES = (
     "each column is an input: numbers as doubles (NaN is missing), others as declared texts (empty is missing)",
     "predictions about rows that are private are as private as these rows",

@@ -20,8 +20,8 @@ from incrowd.workflows.profile.draft_columns import date_rule, number_rule, pref
 from incrowd.workflows.profile.facts import LISTED, FactLearner, Facts
 
 KINDS = ("intervals", "prefix", "redaction", "dates", "groups")
-_CAPACITY = 2**16
-_MOST_LINES = 200_000
+_CAPACITY = 2**16  # labels of a level
+_MOST_LINES = 200_000  # of a written hierarchy: a person should be able to look through it
 
 
 @dataclass(frozen=True)

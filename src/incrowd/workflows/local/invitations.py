@@ -12,7 +12,7 @@ from incrowd.workflows.consent.place import ConsentPlace
 from incrowd.workflows.consent.snapshot import admitted_at
 from incrowd.workflows.local.survey_file import SurveyFile
 
-_MOST = 10_000_000
+_MOST = 10_000_000  # tokens: more than a survey invites, and they fit in memory
 
 
 def consent_place(file: SurveyFile, people: Path | None = None) -> ConsentPlace | None:

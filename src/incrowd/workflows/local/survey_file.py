@@ -60,7 +60,7 @@ _KEYS = frozenset(
         "translations",
     }
 )
-_MOST_LABELS = 65_536
+_MOST_LABELS = 65_536  # answers of a question: two bytes
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.local.survey.questions import ChoiceQuestion, SeveralQuestion, SurveyQuestion
 
 ABOUT = ("introduction", "organizer", "contact", "aim", "minutes")
-_LONGEST = 4_000
+_LONGEST = 4_000  # characters of a text on the survey page
 _TRANSLATED = frozenset({"title", *ABOUT, "questions"})
 _OF_QUESTION = frozenset({"text", "unit", "categories", "options"})
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.workflows.policy.policy import Policy
 
-_MEAN = math.sqrt(2 / math.pi)
+_MEAN = math.sqrt(2 / math.pi)  # E|z| of Gaussian noise over its scale
 _RATES = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 _SIDE = 10
 

@@ -31,8 +31,9 @@ LEAST, MOST = 0.05, 0.25
 """A release is likely empty if an even spread leaves less than the first share, and Zipf's law less than the second."""
 HALF = 0.5
 """What a combination of levels keeps of the sampled rows, spread evenly, that counts as useful."""
+# of a power law: 0 is even, 2 is more concentrated than any table that people publish
 _EXPONENTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
-_RANKS = 2000
+_RANKS = 2000  # steps of the law; between them it is smooth
 _DIGITS = 10
 _WIDTH = 20
 

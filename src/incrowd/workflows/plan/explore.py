@@ -208,8 +208,8 @@ class _Exploring:
 
 MOST = 500
 """Up to so many combinations are all judged and can be drawn as a diagram."""
-_LISTED = 20_000
-_SECONDS = 30.0
+_LISTED = 20_000  # nodes of a lattice that are drawn or listed
+_SECONDS = 30.0  # of a search, then the best so far is shown
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Outside: how many values lie outside what is declared, and what they become; for the terminal of the data holder.
 
-Nothing of it goes into a certificate, and no release is held back by it.
+Nothing of it goes into a certificate, and no release with an ε is held back by it: it is counted across people.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.core.schema import OTHER, Column, Outside, Role
 from incrowd.core.steps.rows import Recode
 from incrowd.core.table import Engine, Rows
+from incrowd.errors import Refused
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.policy import Policy
+
+_MOST = 0.01  # of the values of a column
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,25 @@ class OutsideValues:
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         return {"column": self.column, "outside": self.outside, "values": self.values, "sentence": self.sentence}
+
+
+def require_few_outside(policy: Policy, rows: Rows, engine: Engine) -> None:
+    """Refuse a release without an ε if many values lie outside bounds, and the policy does not say what to do."""
+    if not policy.plan.guarantee.syntactic:
+        return
+    columns = tuple(column for column in policy.schema.columns if _undecided(column))
+    names = _levels(policy) or policy.schema.names
+    for counted in outside_of(policy, rows, engine, tuple(column for column in columns if column.name in names)):
+        if counted.outside > _MOST * counted.values:
+            raise Refused(
+                f"{counted.sentence} Correct the bounds; or say what to do: write outside: ends (labels such as '2024 "
+                f"or earlier'), other or drop below {counted.column!r}."
+            )
+
+
+def _undecided(column: Column) -> bool:
+    """Whether values of a column can lie beyond its bounds, and nothing says what becomes of them."""
+    return column.outside is None and isinstance(column.domain, Numbers | Dates) and _counts(column)
 
 
 class OutsideCounter:
@@ -96,11 +118,14 @@ def _counted(array: pa.Array, column: Column) -> dict[str, int]:
     return counts | {"unlisted": int(rows[unlisted].sum())}
 
 
-def outside_of(policy: Policy, rows: Rows, engine: Engine) -> tuple[OutsideValues, ...]:
+def outside_of(
+    policy: Policy, rows: Rows, engine: Engine, columns: tuple[Column, ...] | None = None
+) -> tuple[OutsideValues, ...]:
     """Read the rows of people who take part once, and return which columns hold values outside what is declared."""
     levels = _levels(policy)
-    names = levels or policy.schema.names  # no step of a model, or of questions, names a level
-    columns = tuple(column for column in policy.schema.columns if column.name in names and _counts(column))
+    if columns is None:
+        names = levels or policy.schema.names  # no step of a model, or of questions, names a level
+        columns = tuple(column for column in policy.schema.columns if column.name in names and _counts(column))
     if not columns:
         return ()
     taking = taking_part(engine, rows, policy)

@@ -36,6 +36,8 @@ def drafted_lines(policy: Policy) -> tuple[str, ...]:
         held = Role.IDENTIFIER.covers(section.role)
         what = 'to release it write role: quasi, and public: "source"' if held else 'write public: "source" below it'
         marked = [key for key, part in parts if part is not None and part.derived is not None and part.public is None]
+        if section.clean is not None and section.clean.derived is not None and section.clean.confirmed is None:
+            lines.append(f'columns.{name}.clean comes from the data: check it, and write confirmed: "by whom" below it')
         lines += [f"columns.{name}.{key} comes from the data: {what}" for key in marked]
     return tuple(lines)
 
@@ -60,7 +62,10 @@ def _vouched(section: ColumnSection) -> ColumnSection:
     if rule is not None and rule.derived is not None:
         rule = rule.model_copy(update={"public": rule.public or _VOUCHED})
     source = {} if section.derived is None else {"public": section.public or _VOUCHED}
-    return section.model_copy(update={"hierarchy": rule, **source})
+    clean = section.clean
+    if clean is not None and clean.derived is not None:
+        clean = clean.model_copy(update={"confirmed": clean.confirmed or _VOUCHED})
+    return section.model_copy(update={"hierarchy": rule, "clean": clean, **source})
 
 
 def vouched_words(policy: Policy) -> str | None:

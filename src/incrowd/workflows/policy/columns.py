@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from incrowd.core.cleaning import Cleaning, LetterCase, UnicodeForm
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
 from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.hierarchy.calendar import Calendar, Period
@@ -18,9 +19,10 @@ from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, parse_arx, tree
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
+from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.shared.steps import ADD, Connect, Relate
-from incrowd.workflows.policy.sections import ColumnSection, EdgesSection, HierarchySection, TableSection
+from incrowd.workflows.policy.sections import CleanSection, ColumnSection, EdgesSection, HierarchySection, TableSection
 
 Span = TypeVar("Span", Numbers, Dates)
 
@@ -44,6 +46,23 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         section.shared,
         section.label,
         section.max_length,
+        None if section.clean is None else _cleaning(section.clean),
+    )
+
+
+def _cleaning(section: CleanSection) -> Cleaning:
+    Spelling(section.decimal, section.thousands)  # raises if it contradicts itself
+    return Cleaning(
+        mend=section.mend,
+        form=None if section.unicode is None else UnicodeForm(section.unicode),
+        trim=section.trim,
+        missing=section.missing,
+        case=None if section.case is None else LetterCase(section.case),
+        units=section.units,
+        decimal=section.decimal,
+        thousands=section.thousands,
+        spellings=tuple(section.spellings.items()),
+        provenance=Provenance(section.derived is not None, section.confirmed),
     )
 
 

@@ -19,7 +19,7 @@ from incrowd.workflows.policy.sections import NAMED, SETTINGS
 
 Path = tuple[str | int, ...]
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_MOST_NODES = 200_000
+_MOST_NODES = 200_000  # of a YAML file: aliases could multiply a short text into gigabytes
 _TOO_DEEP = "this YAML document is nested too deeply to be a policy."
 
 

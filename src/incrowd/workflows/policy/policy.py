@@ -298,16 +298,17 @@ def _source(
     section: str | SourceSection | None, folder: Path, columns: tuple[Column, ...]
 ) -> tuple[str | None, SourceOptions]:
     types = {column.name: column.type for column in columns}
+    clean = {column.name: column.clean for column in columns if column.clean is not None} or None
     if section is None:
-        return None, SourceOptions(types=types)
+        return None, SourceOptions(types=types, clean=clean)
     if isinstance(section, str):
-        return _located(section, folder), SourceOptions(types=types)
+        return _located(section, folder), SourceOptions(types=types, clean=clean)
     options = {
         name: value for name, value in section.model_dump(exclude={"path", "catalog"}).items() if value is not None
     }
     catalog = None if section.catalog is None else folder / section.catalog
     address = f"{IN_ENGINE}{section.table}" if section.path is None else _located(section.path, folder)
-    return address, SourceOptions(**options, catalog=catalog, types=types)
+    return address, SourceOptions(**options, catalog=catalog, types=types, clean=clean)
 
 
 def _located(address: str, folder: Path) -> str:

@@ -47,7 +47,9 @@ def reading(
         return data, over(DEFAULTS, given_options) if released else guessed_options(data, over(DEFAULTS, given_options))
     foreign = policy.source is not None and Path(data).suffix != Path(policy.source).suffix
     if foreign or is_release(str(Path(data).parent)):
-        options = replace(DEFAULTS, types=options.types)
+        options = replace(
+            DEFAULTS, types=options.types, clean=None if is_release(str(Path(data).parent)) else options.clean
+        )
     return data, over(options, given_options)
 
 

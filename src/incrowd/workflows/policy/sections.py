@@ -118,6 +118,9 @@ class SourceSection(Section):
     nulls: tuple[str, ...] | None = Field(
         None, description='Text of a missing value, such as `["", "k.A."]`; by default an empty cell.'
     )
+    totals: tuple[str, ...] | None = Field(
+        None, description="First cells of rows that are sums, such as Total: these rows are left out."
+    )
     decimal: Literal[".", ","] | None = Field(
         None, description="Decimal separator of numbers in text; by default a point."
     )
@@ -133,7 +136,7 @@ class SourceSection(Section):
     labels: bool | None = Field(None, description="Labels of SPSS, Stata and SAS in place of codes; by default true.")
     catalog: str | None = Field(None, description="The catalog of labels of a SAS file.")
 
-    @field_validator("nulls", "dates", mode="before")
+    @field_validator("nulls", "totals", "dates", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return _words(value)
@@ -231,6 +234,37 @@ class HierarchySection(Section):
         return self
 
 
+class CleanSection(Section):
+    """How the cells of a column are rewritten when they are read, each on its own."""
+
+    trim: bool = Field(default=False, description="Remove outer spaces, and repeated ones within.")
+    case: Literal["lower", "upper"] | None = Field(None, description="Write all texts in these letters.")
+    unicode: Literal["nfc", "nfkc"] | None = Field(None, description="Write all texts in this normal form of Unicode.")
+    mend: str | None = Field(None, description="The encoding as which UTF-8 was misread, such as cp1252.")
+    missing: tuple[Word, ...] = Field((), description="Words for a missing value, such as onbekend.")
+    units: tuple[Word, ...] = Field((), description="Units before or after a number, such as € or kg: removed.")
+    decimal: str | None = Field(None, description="Decimal mark of this column, if it differs from the source's.")
+    thousands: str | None = Field(None, description="Thousands mark of this column, if it differs from the source's.")
+    spellings: dict[str, tuple[Word, ...]] = Field(
+        default_factory=dict,
+        description="A label, and the other texts that mean the same; certificates name labels only.",
+    )
+    derived: Literal["rows"] | None = Field(
+        None, description="Set when the rules are data-dependent (drafted from rows)."
+    )
+    confirmed: str | None = Field(None, description="The confirmation of drafted rules: a person, or a public list.")
+
+    @field_validator("missing", "units", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: Any) -> Any:
+        return _words(value)
+
+    @field_validator("spellings", mode="before")
+    @classmethod
+    def _one_or_many_each(cls, value: Any) -> Any:
+        return {label: _words(others) for label, others in value.items()} if isinstance(value, dict) else value
+
+
 class ColumnSection(Section):
     """One column: its role, its type, its public domain, and what becomes of what does not fit."""
 
@@ -259,6 +293,7 @@ class ColumnSection(Section):
         None,
         description="Values outside: one class 'other', the nearest bound, whose label says so, or no row at all.",
     )
+    clean: CleanSection | None = Field(None, description="How its cells are rewritten when they are read.")
     max_length: MaxLength = Field(
         MAX_LENGTH, description="Maximum characters of free text that queries read; the rest is cut off."
     )

@@ -34,7 +34,7 @@ ASKED = Fraction(1, 2)
 
 _FILE = "sources.json"
 _LOCK = ".sources.lock"
-_SLOTS = 16
+_SLOTS = 16  # fingerprints that are remembered per source
 _NOTHING = "0" * 64
 _SQLITE = "sqlite:///"
 

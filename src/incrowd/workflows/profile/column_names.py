@@ -21,7 +21,10 @@ def word_lists(table: str) -> dict[str, Any]:
     return _tables()[table]
 
 
-_LETTERS = str.maketrans({"ß": "ss", "ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i"})
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "°": "o", "№": "no", "#": " no "}
+)
+_SIGNS = str.maketrans({"°": "o", "º": "o", "ª": "a"})
 
 
 _LISTS = {key: frozenset(words.split()) for key, words in word_lists("columns").items()}
@@ -35,6 +38,9 @@ THINGS = KNOWN | _LISTS["things"]
 """With one of these words, a name or an id is one of a thing or a place."""
 NAMING = frozenset({"id", "ids", "url"}) | NAMES | GIVEN_OR_FAMILY | frozenset().union(*CONTACTS.values())
 """Columns by these names are identifiers."""
+_NUMBERS = ("nummer", "number", "numero", "numer", "nr")
+_ENDINGS = (*_NUMBERS, *sorted(IDS - set(_NUMBERS), key=lambda word: (-len(word), word)))
+_SHORTEST = 4
 
 
 def spoken(name: str, words: frozenset[str]) -> str | None:
@@ -47,16 +53,28 @@ def spoken(name: str, words: frozenset[str]) -> str | None:
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """Return the words of a column's name, alone and joined by two and three.
+    """Return the words of a column's name, alone and joined by two and three; a compound also in its two parts.
 
-    >>> parts_of("E-Mail")
-    ('e', 'mail', 'email')
+    >>> parts_of("E-Mail"), parts_of("Patiëntnr")
+    (('e', 'mail', 'email'), ('patient', 'nr', 'patientnr'))
+    >>> parts_of("N°_adhérent")[0], parts_of("Versichertennr.")[:2], parts_of("covid")
+    ('no', ('versicherten', 'nr'), ('covid',))
     """
-    split = re.sub(r"(?<=[a-z0-9ß-ÿ])(?=[A-Z])|(?<=[a-z]{4})(?=(nummer|nr|number)\b)", " ", name)
-    parts = [part for part in re.split(r"[^a-z]+", folded(split)) if part]
+    split = re.sub(r"(?<=[a-z0-9ß-ÿ])(?=[A-Z])", " ", name.translate(_SIGNS))
+    words = [part for part in re.split(r"[^a-z]+", folded(split)) if part]
+    parts = [part for word in words for part in _compound(word)]
     pairs = ["".join(pair) for pair in itertools.pairwise(parts)]
     triples = ["".join(parts[start : start + 3]) for start in range(len(parts) - 2)]
     return (*parts, *pairs, *triples)
+
+
+def _compound(word: str) -> tuple[str, ...]:
+    """Return a word in its parts, where it ends with a word for a number: after any word, or after one for people."""
+    for ending in _ENDINGS:
+        head = word.removesuffix(ending)
+        if head != word and (head in PEOPLE or (ending in _NUMBERS and len(head) >= _SHORTEST)):
+            return head, ending
+    return (word,)
 
 
 def folded(text: str) -> str:

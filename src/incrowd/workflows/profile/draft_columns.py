@@ -49,7 +49,17 @@ class DraftColumn:
     def marked(self) -> bool:
         """Whether something in it comes from the data, without a public source."""
         parts = (self.section, self.section.get("hierarchy", {}))
-        return any("derived" in part and "public" not in part for part in parts)
+        return self.unconfirmed or any("derived" in part and "public" not in part for part in parts)
+
+    @property
+    def unconfirmed(self) -> bool:
+        """Whether its cleaning was suggested from the data, and the data holder did not confirm it."""
+        clean = self.section.get("clean", {})
+        return "derived" in clean and "confirmed" not in clean
+
+    def cleaned(self, clean: dict[str, Any]) -> DraftColumn:
+        """Return the same column with rules that clean its cells, if it is released."""
+        return replace(self, section=self.section | {"clean": clean}) if self.released else self
 
     def held_back(self, why: str) -> DraftColumn:
         """Return the same column, not released, with its section."""

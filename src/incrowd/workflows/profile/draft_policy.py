@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from incrowd.core.domain import Dates, Numbers, Text
@@ -28,7 +29,14 @@ from incrowd.workflows.profile.draft_text import (
     word,
     wrapped,
 )
-from incrowd.workflows.profile.profile import ColumnProfile, PersonColumn, TableProfile, person_column
+from incrowd.workflows.profile.profile import (
+    ColumnProfile,
+    PersonColumn,
+    TableProfile,
+    person_column,
+    person_questions,
+)
+from incrowd.workflows.profile.suggestions import clean_section
 
 _CANDIDATES = 400
 _MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
@@ -108,6 +116,7 @@ def _classes(column: Column, level: int) -> int:
     return 0 if members is None else len(members.marks)
 
 
+_HOLDER = "by the data holder"
 _MOST_COLUMNS = 8
 _LEAST_COLUMNS = 1
 _ROLES = ("sensitive", "quasi", "plain")
@@ -136,12 +145,17 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     Nothing in it depends on the number of rows or their cells; a classic draft uses the data.
     """
     names = {column.name for column in profile.columns}
-    for purpose, listed_names in (("give a public source for", wish.public), ("keep", wish.keep)):
+    purposes = (("give a public source for", wish.public), ("keep", wish.keep), ("confirm", wish.confirmed))
+    for purpose, listed_names in purposes:
         for name in listed_names:
             if name not in names:
                 raise InvalidParameter(f"there is no column {name!r} to {purpose}.")
-    person = person_column(profile)
-    columns = tuple(_column_of(column, wish, person) for column in profile.columns)
+    person = person_column(profile, wish.unit)
+    doubtful = {question.name for question in person_questions(profile, wish.unit)}
+    columns = tuple(
+        _bounded(_column_of(column, wish, person)) if column.name not in doubtful else _in_doubt(column)
+        for column in profile.columns
+    )
     columns = columns if wish.goal in _EVERY_COLUMN else _chosen(columns, wish.keep)
     for column in columns:
         if column.name in wish.keep and not column.released:
@@ -152,6 +166,21 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
 
 
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
+    """Return the column of a draft, after its suggested cleaning; that is marked unless it is confirmed."""
+    if column.clean is None or (person is not None and column.name == person.name):
+        return _plain_column(column, wish, person)
+    clean = clean_section(column.clean.cleaning)
+    confirmed = {"confirmed": _HOLDER} if column.name in wish.confirmed else {}
+    return _plain_column(column.cleaned, wish, person).cleaned(clean | confirmed)
+
+
+def _bounded(column: DraftColumn) -> DraftColumn:
+    """Return a column whose section says what becomes of values beyond its bounds."""
+    decided = column.released and "bounds" in column.section
+    return replace(column, section=column.section | {"outside": "ends"}) if decided else column
+
+
+def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
     period = None if wish.period is None else wish.period.bounds
     if person is not None and column.name == person.name:
         return DraftColumn(column.name, {"role": "identifier"}, "the person ID column")
@@ -168,11 +197,18 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
     return drafted_column(column, period).vouched(source) if drafted.released else drafted
 
 
+def _in_doubt(column: ColumnProfile) -> DraftColumn:
+    why = "its values repeat like ids of people; if each is one person, draft again with --unit; else let role be quasi"
+    return DraftColumn(column.name, {"role": "withheld", "type": str(column.type)}, why)
+
+
 def _way_out(column: DraftColumn) -> str:
     """Return why a column that must stay is not released, and what to do."""
     if column.section["role"] == "identifier":
         return "it identifies people. Leave it out of --keep."
     source = f'--public "{column.name}=WHERE IT IS PUBLISHED"'
+    if column.unconfirmed:
+        return f"its cleaning comes from the data. Check it, and confirm it with --confirm {shlex.quote(column.name)}."
     if len(column.section) > 1:
         return f"its values come from the data. Name a public list with {source}, or draft --for classic."
     return "it is free text, or its values are not all of one kind. Correct them first, or give it a hierarchy."
@@ -184,9 +220,12 @@ def _chosen(columns: Sequence[DraftColumn], keep: Sequence[str] = ()) -> tuple[D
     free = sound if len(sound) >= _LEAST_COLUMNS else [column for column in columns if column.released]
     chosen = sorted(free, key=lambda column: (column.name not in keep, *_precedence(column)))[:_MOST_COLUMNS]
     few = f"with more than {_MOST_COLUMNS} columns nearly all rows are unique; write role: quasi to release it"
+    clean = "its cleaning comes from the data: check it, and draft again with --confirm"
     rows = 'its values come from the data; with a public list write role: quasi, and public: "that list"'
     return tuple(
-        column if column in chosen or not column.released else column.held_back(rows if column not in free else few)
+        column
+        if column in chosen or not column.released
+        else column.held_back(few if column in free else clean if column.unconfirmed else rows)
         for column in columns
     )
 

@@ -68,9 +68,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class DraftRequest:
-    """The goal of a draft, what is publicly known about the table, and the columns that must stay.
+    """The goal of a draft, what is publicly known about the table, and what the data holder decided.
 
-    `public` has sources of some columns' values; `rows` and `population` are approximate public numbers.
+    `public` has sources of some columns' values; `rows` and `population` are approximate public numbers.  `keep` are
+    the columns that must stay, `unit` is the person ID column, and `confirmed` are columns whose cleaning is confirmed.
     """
 
     goal: DraftGoal = DraftGoal.MICRODATA
@@ -79,6 +80,8 @@ class DraftRequest:
     keep: tuple[str, ...] = ()
     rows: int | None = None
     population: int | None = None
+    unit: str | None = None
+    confirmed: frozenset[str] = frozenset()
 
 
 _WIDTH = 116
@@ -222,13 +225,44 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     if key == "tree":
         lines = [f"{room}  {word(label)}: {wrapped(_listed(words), indent + 4)}" for label, words in value.items()]
         return [f"{room}tree:", *lines]
+    if key == "spellings":
+        lines = [f"{room}  {word(label)}: {wrapped(_listed(others), indent + 4)}" for label, others in value.items()]
+        return [f"{room}spellings:", *lines]
     if isinstance(value, dict):
         return [f"{room}{key}:", *(line for inner, item in value.items() for line in _entry(inner, item, indent + 2))]
-    if key == "categories":
+    if key in ("categories", "missing", "units"):
         return [f"{room}{key}: {wrapped(_listed(value), indent + 2)}"]
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
-    return [f"{room}{key}: {_quoted(value) if key == 'public' else value}"]
+    if key == "outside":
+        return [f"{room}{key}: {value}   # beyond the bounds; ends: the labels say so; or other, or drop"]
+    texts = ("public", "confirmed", "decimal", "thousands")
+    return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
+
+
+def listed_text(values: Sequence[str]) -> str:
+    """Return texts as a list of YAML in one line.
+
+    >>> listed_text(["a", "b: c"])
+    '["a", "b: c"]'
+    """
+    return _listed(values)
+
+
+def section_lines(section: Mapping[str, Any], indent: int) -> list[str]:
+    """Return a section as lines of YAML, texts in quotes.
+
+    >>> section_lines({"k": "5", "lowest": {"age": "1"}}, 2)
+    ['  k: "5"', '  lowest:', '    age: "1"']
+    """
+    room, lines = " " * indent, list[str]()
+    for key, value in section.items():
+        if isinstance(value, Mapping):
+            lines += [f"{room}{word(key)}:", *section_lines(value, indent + 2)]
+        else:
+            text = _listed(value) if isinstance(value, list | tuple) else _quoted(str(value))
+            lines.append(f"{room}{word(key)}: {text}")
+    return lines
 
 
 def _listed(values: Sequence[str]) -> str:

@@ -15,22 +15,28 @@ from numpy.typing import NDArray
 from incrowd.core.domain import Type
 from incrowd.core.fingerprints import coded_bits, value_bits
 from incrowd.core.reading import as_dictionary, canonical, read
+from incrowd.engines.readers.conventions import TOTALS
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
 
 LISTED = 1000
 """A column with more different values than this is not listed."""
 
-_TUPLES = 2**22
+_TUPLES = 2**22  # different tuples counted: beyond, a column set identifies nearly everyone
 _NUMBERS_THAT_ARE_CODES = r"^([+]|-?0[0-9]|[0-9]{19})"
 _DIGITS = r"^[0-9]+$"
-_CODES = r"^[A-Za-z]{1,3}[0-9][0-9A-Za-z.\-]*$"
+_CODES = r"^[A-Za-z]{1,3}[-_/]?[0-9][0-9A-Za-z.\-]*$"
 _WORDS = 8  # there are no more ways to write true and false in one column
-_SAMPLE = 200
+_SAMPLE = 200  # values looked at for their form
 _ODD = 12
 _NEARLY = 0.8
 _MATCHES = {
     "e-mail addresses": r"[A-Za-z0-9._%+'\-]+@[A-Za-z0-9\-]+(\.[A-Za-z0-9\-]+)*\.[A-Za-z]{2,}",
     "web addresses": r"(?i)(https?://|\bwww\.)[a-z0-9\-]+\.[a-z]",
+    "phone numbers": (
+        r"(?i)(\b(tel|telf|telef|telm|tlf|phone|mobile|mob|handy|gsm|tél|cell|kom)\b[^0-9a-z+]{0,5}"
+        r"[+(]?[0-9][0-9 ()./\-]{5,}[0-9]"
+        r"|(^|\s)\+[1-9][0-9 ()./\-]{7,}[0-9]|\b0[1-9]([ .][0-9]{2}){4}\b)"
+    ),
 }
 
 _KINDS = (Type.INTEGER, Type.DECIMAL, Type.DATE, Type.BOOLEAN)
@@ -273,17 +279,33 @@ class ColumnLearners:
     """Learners for every column of a table, batch by batch."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
+        self._totals: set[str] = set()
+        self._first = names[:1]
         self._learners = {name: FactLearner(name, _TUPLES // max(4, len(names))) for name in names}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""
         for name, learner in self._learners.items():
             learner.add(batch.column(name))
+        for name in self._first:
+            self._see_totals(batch.column(name))
 
     def merge(self, other: ColumnLearners) -> None:
         """Add the facts of other rows."""
         for name, learner in self._learners.items():
             learner.merge(other._learners[name])
+        self._totals |= other._totals
+
+    @property
+    def totals(self) -> tuple[str, ...]:
+        """The cells of the first column that look like the label of a row of sums."""
+        return tuple(sorted(self._totals))
+
+    def _see_totals(self, array: pa.Array) -> None:
+        values, _ = as_dictionary(array)
+        if pa.types.is_string(values.type) and len(self._totals) < _ODD:
+            labels = values.filter(pc.fill_null(_matches(values, TOTALS), False))
+            self._totals |= {label.strip() for label in labels.to_pylist()[:_ODD]}
 
     def facts(self) -> tuple[Facts, ...]:
         """Return the facts of each column."""

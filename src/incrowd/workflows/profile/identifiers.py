@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -64,6 +65,17 @@ def _hit(value: str) -> bool:
     words = [folded(word) for word in _WORD.findall(value)]
     names = [word for word in words if word not in _TITLES]
     return len(words) > 1 and any(part in _GIVEN for word in names for part in word.split("-"))
+
+
+def _names_somebody(text: str) -> bool:
+    """Whether a sentence holds a given name before another name.
+
+    >>> _names_somebody("falar com a mãe Maria Silva"), _names_somebody("Maria Silva")
+    (True, False)
+    """
+    words = _WORD.findall(text)
+    named = ((one, two) for one, two in itertools.pairwise(words) if one[:1].isupper() and two[:1].isupper())
+    return len(words) >= _FEWEST and any(folded(one) in _GIVEN for one, _ in named)
 
 
 E_MAIL, LINK = "e-mail addresses", "web addresses"
@@ -138,6 +150,8 @@ def _by_words(facts: Facts) -> Iterator[Identity]:
         yield Identity("postal addresses", by_content=True, why="streets with numbers")
     if not spoken(facts.name, THINGS) and look_like_people(values):
         yield Identity(_PEOPLE, by_content=True, why="many values are common ones")
+    if not spoken(facts.name, THINGS) and any(map(_names_somebody, values)):
+        yield Identity(_FREE, by_content=True, why="it names people")
     words = sum(len(value.split()) for value in values) / len(values)
     own = facts.spread.distinct / max(1, facts.spread.rows)
     if words >= _WORDS and own >= _OWN and facts.lengths[1] >= _LONG:
@@ -155,9 +169,10 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
         word = spoken(facts.name, words)
         if word:
             yield Identity(contact, by_content=False, why=f"{word!r} in its name")
-    person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS) or "many values"
-    if person and (number in IDS or _many(facts, kind)):
-        yield Identity("ids of people", by_content=False, why=f"{person!r} in its name, and {number}")
+    person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS)
+    if person and (number or _many(facts, kind)):
+        why = f"{person!r} and {number!r} in its name" if number else f"{person!r} in its name, and many values"
+        yield Identity("ids of people", by_content=False, why=why)
     name = spoken(facts.name, NAMES)
     if name and (person or may_be_people(facts.sample)):
         yield Identity(_PEOPLE, by_content=False, why=f"{name!r} in its name")

@@ -11,7 +11,7 @@ from incrowd.workflows.profile.column_names import word_lists
 
 _MOST = 64
 _SHARE = 0.8
-_CHANCE = 2e-4
+_CHANCE = 2e-4  # so rarely may values without meaning pass by luck; more values are asked for where a check is weak
 _WEAK, _STRONG = 0.1, 0.012
 _REGIONS = ("DE", "US", "GB", "FR", "ES", "IT", "NL", "AT", "CH", "BE", "PL", "SE", "PT", "DK", "IE", "NO", "FI")
 _ABROAD = re.compile(r"^(\+|00)[1-9][\d ()/.\-]{6,20}$")

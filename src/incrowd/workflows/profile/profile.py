@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Type
 from incrowd.core.fingerprints import Bits, row_bits
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
-from incrowd.errors import SourceInvalid
+from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
 from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.identifiers import Identity, identity_of
+from incrowd.workflows.profile.suggestions import CleaningSuggestion, cleaned_facts, suggested_cleaning
 
 _LONG = 40
 _NEARLY_ALL = 0.9
@@ -105,6 +108,7 @@ class ColumnProfile:
     why_type: str
     why_role: str
     identity: Identity | None = None
+    clean: CleaningSuggestion | None = None
 
     @property
     def name(self) -> str:
@@ -119,6 +123,13 @@ class ColumnProfile:
             return ""
         some = ", ".join(value for value, _ in self.facts.values[:_EXAMPLES])
         return some + (", …" if len(self.facts.values) > _EXAMPLES else "")
+
+    @property
+    def cleaned(self) -> ColumnProfile:
+        """The column as it is after the suggested cleaning."""
+        if self.clean is None:
+            return self
+        return replace(_profiled(cleaned_facts(self.facts, self.clean.cleaning)), clean=self.clean)
 
     def to_json(self) -> dict[str, Any]:
         """Return the values for JSON."""
@@ -137,6 +148,7 @@ class ColumnProfile:
             "low": None if facts.low is None or self.type is Type.TEXT else str(facts.low),
             "high": None if facts.high is None or self.type is Type.TEXT else str(facts.high),
             "values": listed,
+            "clean": None if self.clean is None or self.role is Role.IDENTIFIER else self.clean.to_json(),
         }
 
 
@@ -148,16 +160,30 @@ class TableProfile:
     columns: tuple[ColumnProfile, ...]
     subsets: tuple[Subset, ...]
     notes: tuple[str, ...]
+    totals: tuple[str, ...] = ()
+    """The first cells of rows that seem to be sums."""
+
+    def __getitem__(self, name: str) -> ColumnProfile:
+        """Return a column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidParameter(f"there is no column {name!r} in the data.")
 
     def to_json(self) -> dict[str, Any]:
         """Return the values for JSON."""
         subsets_json = [{"columns": list(subset.columns), **_spread_json(subset.spread)} for subset in self.subsets]
         columns = [column.to_json() for column in self.columns]
-        return {"rows": self.rows, "columns": columns, "subsets": subsets_json, "notes": list(self.notes)}
+        return {"rows": self.rows, "columns": columns, "subsets": subsets_json} | {
+            "notes": list(self.notes),
+            "totals": list(self.totals),
+        }
 
 
-def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
+def profile(rows: Rows, engine: Engine = LOCAL, reading: Mapping[str, Cleaning] | None = None) -> TableProfile:
     """Learn the columns in one pass and their pairs and triples in another; memory does not grow with the rows.
+
+    `reading` are the guessed rules by which cells of some columns were cleaned as they were read.
 
     Both passes run where the rows are stored; only facts and sketches come here, at most about 64 MB.
 
@@ -170,7 +196,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
     (('sex', 'zip'), 1.0)
     """
     learned = engine.learn(rows, rows.names, partial(ColumnLearners, rows.names))
-    columns = tuple(_profiled(facts) for facts in learned.facts())
+    columns = tuple(_profiled(facts, (reading or {}).get(facts.name)) for facts in learned.facts())
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
     chosen, notes = _subset_columns(columns)
@@ -179,7 +205,7 @@ def profile(rows: Rows, engine: Engine = LOCAL) -> TableProfile:
         margin = max(subset.spread.margin for subset in by_subset)
         part = "pairs and triples are estimated from a fair sample of their values"
         notes += (f"{part}, to within {margin:.1%} of the rows; every row was read",)
-    return TableProfile(columns[0].facts.spread.rows, columns, by_subset, notes)
+    return TableProfile(columns[0].facts.spread.rows, columns, by_subset, notes, learned.totals)
 
 
 def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> dict[str, Identity]:
@@ -199,11 +225,12 @@ def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> d
     return {name: identity for name, identity in identities if identity is not None}
 
 
-def _profiled(facts: Facts) -> ColumnProfile:
+def _profiled(facts: Facts, reading: Cleaning | None = None) -> ColumnProfile:
     kind, why_type = guessed_type(facts)
     identity = identity_of(facts, kind)
     role, why_role = guessed_role(facts, kind, identity)
-    return ColumnProfile(facts, kind, role, why_type, why_role, identity)
+    clean = None if role is Role.IDENTIFIER else suggested_cleaning(facts, kind, reading)
+    return ColumnProfile(facts, kind, role, why_type, why_role, identity, clean)
 
 
 def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[str, ...]]:
@@ -291,6 +318,7 @@ _KINDS = ("ids of people", "national or tax ids", "user names", "e-mail addresse
 _MOST_MISSING = 0.05
 _LEAST_DISTINCT = 0.02
 _ROWS_EACH = 1.02
+_MANY_IDS = 50
 
 
 @dataclass(frozen=True)
@@ -310,8 +338,31 @@ class PersonColumn:
         return {"column": self.name, "people": self.people, "most_rows": self.most_rows, "exact": self.exact}
 
 
-def person_column(profile: TableProfile) -> PersonColumn | None:
-    """Return the person ID column: first one that repeats, then one that names people, else none.
+@dataclass(frozen=True)
+class PersonQuestion:
+    """A column whose values repeat like ids, so that each may be one person: the data holder decides.
+
+    >>> PersonQuestion("Visit", 25721, 11708).sentence
+    'Visit has 25,721 rows and 11,708 values: is this one person? If so, --unit Visit'
+    """
+
+    name: str
+    rows: int
+    values: int
+
+    @property
+    def sentence(self) -> str:
+        """The question, and the option that answers it."""
+        named = f"{self.name} has {self.rows:,} rows and {self.values:,} values"
+        return f"{named}: is this one person? If so, --unit {shlex.quote(self.name)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values for JSON."""
+        return {"column": self.name, "rows": self.rows, "values": self.values}
+
+
+def person_column(profile: TableProfile, declared: str | None = None) -> PersonColumn | None:
+    """Return the person ID column: the declared one, else one that repeats, then one that names people, else none.
 
     >>> import pyarrow as pa
     >>> from incrowd.engines.readers.sources import open_source
@@ -319,14 +370,35 @@ def person_column(profile: TableProfile) -> PersonColumn | None:
     >>> trips = pa.table({"rider": [f"R{n % 30:03d}" for n in range(90)], "km": [str(n % 7) for n in range(90)]})
     >>> person_column(profile(open_source(trips)))
     PersonColumn(name='rider', people=30, most_rows=3, exact=True)
+    >>> person_column(profile(open_source(trips)), "km").people
+    7
     """
+    if declared is not None:
+        return _as_person(profile[declared])
     ranked = [(rank, column) for column in profile.columns if (rank := _rank(column)) is not None]
-    if not ranked:
-        return None
-    _, chosen = min(ranked, key=lambda pair: pair[0])
-    spread = chosen.facts.spread
-    people = spread.distinct - bool(chosen.facts.missing)
-    return PersonColumn(chosen.name, people, spread.most, spread.exact)
+    return _as_person(min(ranked, key=lambda pair: pair[0])[1]) if ranked else None
+
+
+def person_questions(profile: TableProfile, declared: str | None = None) -> tuple[PersonQuestion, ...]:
+    """Return the other columns that repeat like ids: no draft releases them before the data holder decides.
+
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> trips = pa.table({"trip": [f"{n % 300:05d}" for n in range(900)], "km": [str(n % 7) for n in range(900)]})
+    >>> [question.name for question in person_questions(profile(open_source(trips)))]
+    ['trip']
+    """
+    person = person_column(profile, declared)
+    chosen = None if person is None else person.name
+    return tuple(
+        PersonQuestion(column.name, column.facts.spread.rows, column.facts.spread.distinct)
+        for column in profile.columns
+        if column.name != chosen and column.role is not Role.IDENTIFIER and _repeats_like_ids(column)
+    )
+
+
+def _as_person(column: ColumnProfile) -> PersonColumn:
+    spread = column.facts.spread
+    return PersonColumn(column.name, spread.distinct - bool(column.facts.missing), spread.most, spread.exact)
 
 
 def _rank(column: ColumnProfile) -> tuple[bool, int] | None:
@@ -343,3 +415,13 @@ def _rank(column: ColumnProfile) -> tuple[bool, int] | None:
     named = column.role is Role.IDENTIFIER and spoken(column.name, IDS) is not None
     coded = facts.values is None and column.type is Type.TEXT and facts.shape in ("codes", "digits")
     return (False, len(_KINDS) + (not named)) if named or coded else None
+
+
+def _repeats_like_ids(column: ColumnProfile) -> bool:
+    """Whether a column has many values, most of them in several rows, that are codes or are named as ids."""
+    spread, lengths = column.facts.spread, column.facts.lengths
+    many = spread.distinct >= max(_MANY_IDS, _LEAST_DISTINCT * spread.rows)
+    if not many or spread.rows < _ROWS_EACH * spread.distinct or column.type not in (Type.TEXT, Type.INTEGER):
+        return False
+    coded = column.type is Type.TEXT and column.facts.shape in ("codes", "digits") and lengths[1] - lengths[0] <= 1
+    return not spoken(column.name, THINGS | SECRET) and (coded or spoken(column.name, IDS) is not None)

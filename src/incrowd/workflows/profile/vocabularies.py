@@ -140,6 +140,23 @@ def _listed(facts: Facts, values: Sequence[str]) -> Iterator[tuple[str, tuple[st
                 yield "codes of sexes" if name == "sexes" else name, form
 
 
+def common_labels(name: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
+    """Return for each group of synonyms a member, such that one list of words holds them all, or None.
+
+    >>> common_labels("sexo", [["Masculino", "masc.", "M"], ["Feminino", "F"]])
+    ('M', 'F')
+    """
+    for kind, lists in _VOCABULARIES.items():
+        if kind == "sexes" and not spoken(name, SEXES):
+            continue
+        for words, written in product(lists, (str.upper, str.capitalize, str.lower)):
+            form = {written(word) for word in words.split()}
+            labels = tuple(next((text for text in group if text in form), "") for group in groups)
+            if all(labels):
+                return labels
+    return None
+
+
 def _of_countries(name: str, values: Sequence[str]) -> Iterator[PublicVocabulary]:
     for key, form in (("alpha_2", "codes"), ("alpha_3", "codes"), ("name", "names")):
         if form == "codes" and not spoken(name, NATIONS):

@@ -177,7 +177,7 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
     for part, file in zip(output.parts, files, strict=True):
         write_table(part.reader(), file, destination.titles)
     for name, text in getattr(output, "documents", {}).items():
-        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         files = (*files, folder / name)
     bare = replace(certificate, outputs=tuple(map(file_of, files)))
     check, statement = check_of(certificate.method.name), statement_of(bare)

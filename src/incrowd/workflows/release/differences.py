@@ -8,15 +8,18 @@ of them is in the difference.  The files are compared as they were written, as a
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Syntactic
+from incrowd.core.steps.step import Step
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
@@ -81,6 +84,45 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
     return tuple(release for release in releases if release.certificate is not None)
 
 
+_SUPPRESS, _TABULATE = "suppress cells", "tabulate"
+
+
+def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
+    """Refuse, uncharged, a table with suppressed cells that is not protected together with all earlier ones.
+
+    Those are tables of this dataset and of the same numbers, by other steps: a reader holds them all.
+    """
+    ours, suppress = _step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS)
+    if ours is None or suppress is None:
+        return
+    files = [file for release in earlier for file in _linked_files(policy, release, ours.value)]
+    missing = [place for place, digest in files if digest not in suppress.earlier]
+    if missing:
+        names = ", ".join(json.dumps(os.path.relpath(place, policy.folder), ensure_ascii=False) for place in missing)
+        raise Refused(
+            "readers of this table also hold the tables of this dataset that were released before, and could subtract "
+            "one from the other. Nothing was charged. Have it protected together with them: add them to earlier: "
+            f"[{names}] under release:, or release with --force if you know what they show together."
+        )
+
+
+def _linked_files(policy: Policy, release: Earlier, value: str | None) -> Iterator[tuple[Path, str]]:
+    """Yield the file and digest of an earlier table with suppressed cells of the same dataset and numbers."""
+    certificate = release.certificate
+    if certificate is None or release.folder is None or certificate.dataset.name != policy.name:
+        return
+    made = _step(certificate.steps, _TABULATE)
+    suppressed = _step(certificate.steps, _SUPPRESS)
+    ours = (_step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS))
+    if made is not None and suppressed is not None and made.value == value and (made, suppressed) != ours:
+        file = tables_of(certificate)[0]
+        yield release.folder / file.name, file.sha256
+
+
+def _step(steps: Sequence[Step], kind: str) -> Any:
+    return next((step for step in steps if step.kind == kind), None)
+
+
 def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tuple[str, ...]:
     """Refuse a release whose difference to an earlier one isolates fewer than k people; return what was not compared.
 
@@ -101,6 +143,9 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
             cells = [_cells((one, ours.levels), (other, old.levels), policy) for one, other in pairs]
         except InvalidParameter as error:
             notes.append(f"not compared with release {release.release}: {error}")
+            continue
+        linked = _step(new.certificate.steps, _SUPPRESS)
+        if linked is not None and any(file.sha256 in linked.earlier for file in tables_of(release.certificate)):
             continue
         if not cells:
             notes.append(

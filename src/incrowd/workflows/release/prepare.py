@@ -25,6 +25,7 @@ from incrowd.workflows.consent.changes import require_crowds
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
+from incrowd.workflows.plan.outside import require_few_outside
 from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
@@ -136,6 +137,7 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
+    require_few_outside(policy, source, engine)
     commitment = keyed_digest(content, key)
     return PreparedTable(table, ledger, (bond,), commitment, source, engine, key, notes, held_out)
 
@@ -181,6 +183,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
         DatasetBinding.of(policy, ledger, (MarkedSource(source.address, fingerprint),))
     if policy.plan.examine is not None:
         policy.plan.examine(Table(policy.schema, rows, engine))
+    require_few_outside(policy, source, engine)
     return source
 
 

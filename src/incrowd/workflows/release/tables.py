@@ -22,7 +22,7 @@ from incrowd.workflows.consent.participants import keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
-from incrowd.workflows.policy.internal import internal_folder
+from incrowd.workflows.policy.internal import internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book
 from incrowd.workflows.policy.policy import Policy, PolicyLike
 from incrowd.workflows.registry import MODELS
@@ -35,7 +35,7 @@ from incrowd.workflows.release.deliver import (
     check_form,
     write_internal,
 )
-from incrowd.workflows.release.differences import Written, earlier_releases, hold_against
+from incrowd.workflows.release.differences import Written, earlier_releases, hold_against, require_linked
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
@@ -58,6 +58,7 @@ class ReleaseTerms:
 
 
 AS_IT_IS = ReleaseTerms()
+_FOR_HOLDER = "cells.json"
 
 
 def share_of(text: str | None) -> Fraction | None:
@@ -116,6 +117,7 @@ def release_in_memory(
     """Charge a policy's plan, or another plan for its rows, and carry it out; return the output and its certificate."""
     background = Background(find_book(policy), admit(policy, data))
     if not terms.anyway:
+        require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
     chosen = policy.plan.led_by(*_rerun(policy, background)) if plan is None else plan
     order = PolicyOrder.of(chosen, policy, background)
@@ -149,6 +151,8 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     """Return the release, with the steps that it has besides those of its method."""
     ledger = find_book(policy)
     earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
+    if not terms.anyway:
+        require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier)
     steps = (*_hold_out(terms), *_rerun(policy, background), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
@@ -195,6 +199,9 @@ def _accompany(
     keep_participants(internal, people)
     if prepared.held_out is not None:
         keep_held_out(prepared.held_out, internal)
+    holder = getattr(made.output, "holder", None)
+    if holder:
+        write_private(internal / _FOR_HOLDER, holder)
     stages = getattr(made.output, "stages", ())
     if stages:
         keep_steps(internal, stages, made.output.quasi)

@@ -94,7 +94,7 @@ class ArrangeBoxes(Arrange):
     kind: ClassVar[str] = "arrange by chosen cuts"
 
 
-_WIDEST = 20_000
+_WIDEST = 20_000  # each place between two classes is a candidate of a private choice
 _LEAF = "leaf"
 
 

@@ -219,7 +219,7 @@ def _climb(steps: Sequence[Sequence[float]], evenly: bool) -> list[tuple[int, in
     return [(column, rung) for _, column, rung in sorted(rises)]
 
 
-_MOST = 2**22
+_MOST = 2**22  # nodes of a lattice held in memory
 
 
 def minimal(lattice: Lattice, task: Task, below: Iterable[Node] | None = None) -> tuple[Point, ...]:

@@ -24,9 +24,9 @@ Value = TypeVar("Value")
 Grouper = Callable[[NDArray[np.int32], Sequence[Codes], Sequence[int]], tuple[Codes, Codes]]
 """Codes by column, a table for each column and how many numbers it gives: each tuple's class, one tuple of each."""
 
-_DENSE = 8
-_LIMIT = 2**62
-_MANY = 2**24
+_DENSE = 8  # a dense table is used up to eight times the rows: beyond it is mostly empty; both give the same counts
+_LIMIT = 2**62  # keys are signed numbers of 64 bits
+_MANY = 2**24  # keys rolled up before Numba is loaded, whose start takes seconds
 
 
 def grouped_by_numpy(codes: NDArray[np.int32], tables: Sequence[Codes], sizes: Sequence[int]) -> tuple[Codes, Codes]:

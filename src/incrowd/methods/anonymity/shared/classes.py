@@ -53,10 +53,10 @@ _UNDECIDABLE = (
     (DISTANT, "how far its values are apart is not told here"),
 )
 _OTHER_COLUMNS = Problem("the file's columns are not those that the certificate says are released")
-_FINENESS = 2**16
+_FINENESS = 2**16  # rows are measured in parts of 2⁻¹⁶, rounded down: a lower bound stays one
 SAMPLED_CLAIMS = (ApproximatePrivacy, ZeroKnowledge, PublishedTheorem, Smooth, Blending, Anonymity, Pseudonymity)
 """What sampled suppression over declared columns can claim."""
-_MOST_TRIED = 2**12
+_MOST_TRIED = 2**12  # sizes tried for a lower bound; fewer only lower it
 
 Reader = Callable[[list[str]], Iterable[pa.RecordBatch]]
 """Reads some columns of an output."""

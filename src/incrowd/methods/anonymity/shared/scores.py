@@ -26,7 +26,7 @@ from incrowd.quality.ladder import class_losses
 
 FINENESS = 2**16
 """How many steps one expected row has."""
-_SETTLED = 1e-12
+_SETTLED = 1e-12  # probabilities of suppression below this change no digit of a score
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def expected_rows(k: int, rate: Fraction, fineness: int = FINENESS) -> ExpectedR
 
 DETAIL = 2**12
 """How finely a cell's details are measured."""
-_LOW = 32
+_LOW = 32  # sums of halves of 32 bits do not wrap for up to 2³¹ products
 Details = dict[tuple[str, int, int], NDArray[np.int64]]
 
 

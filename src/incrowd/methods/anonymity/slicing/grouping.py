@@ -127,7 +127,7 @@ def _marginal(codes: NDArray[np.integer], rows: NDArray[np.int64]) -> NDArray[np
     return sums
 
 
-_MOST = 20_000
+_MOST = 20_000  # ways to group columns: each is weighed by a private choice
 Group = tuple[int, ...]
 """The places of the columns of one group, rising."""
 

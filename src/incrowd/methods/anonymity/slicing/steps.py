@@ -64,7 +64,7 @@ class BlendingAlone(Claim):
         return f"Of each table by itself: {blended(self.epsilon)} Of several tables side by side this is not said."
 
 
-_MOST_TABLES = 1000
+_MOST_TABLES = 1000  # each shares the budget, and is a file
 RARE = checked(Condition("no-rare-tuple-each-table", "in no written table does a tuple occur fewer than k times"))
 _CHOSEN = Theorem("private-choice-of-groups", "groups chosen by an epsilon-private selection")
 _THEOREM = Theorem(

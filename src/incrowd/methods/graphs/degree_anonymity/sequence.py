@@ -145,7 +145,7 @@ def graphical(degrees: Degrees) -> bool:
 
 MOST_NODES = 40
 """Larger graphs have too many pairs for a search that proves that nothing smaller will do."""
-_BRANCHES = 200
+_BRANCHES = 200  # the proof ends here, undecided, and `None` is returned; it bounds the time only
 
 
 def fewest(graph: Graph, classes: NDArray[np.int64], k: int, enough: int) -> Ends | None:

@@ -216,8 +216,8 @@ def _rising(columns: list[Numbers]) -> bool:
 
 TOLERANCE = 1 + 1e-6  # this second route computes with floats, and differences of small numbers cancel
 WIDEST = 100_000  # of wider Gaussian noise the law is too long to write out
-_NARROWEST = 1e-6
-_MISSED = 0.05
+_NARROWEST = 1e-6  # noise narrower than this moves no count
+_MISSED = 0.05  # intervals of 95 %: what they may miss
 
 
 def strays(law: Law, scale: Fraction, within: int) -> bool:

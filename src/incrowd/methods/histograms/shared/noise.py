@@ -17,9 +17,9 @@ from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian, AddLaplace, Threshold
 
-CONFIDENCE = Fraction(95, 100)
-_DIGITS = 9
-_LARGEST = Fraction(2**48)
+CONFIDENCE = Fraction(95, 100)  # of all intervals that are printed; 95 % is what statistical offices use
+_DIGITS = 9  # of a searched scale; what is returned was tried
+_LARGEST = Fraction(2**48)  # the widest noise that can be drawn (`noise/system.py`)
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Schema
     from incrowd.core.table import Table
 
-_FINE_BINS = 64
-_MANY_CLASSES = 4
-_FEW, _FEW_PURE = 1000, 3
+_FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
+_MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
+_FEW, _FEW_PURE = 1000, 3  # a rule of thumb by public numbers; another value costs accuracy, never privacy
 
 
 @dataclass(frozen=True)

@@ -65,11 +65,13 @@ if TYPE_CHECKING:
     from incrowd.methods.learning.shared.planning import LearningTask
 
 
+# of ρ: the count only sets the pace, so a fiftieth is enough; costs add up, any share is private
 _FOR_COUNT = Fraction(1, 50)
-_FOR_TABLES = Fraction(1, 2)
-_SMALL = Fraction(1, 400)
+_FOR_TABLES = Fraction(1, 2)  # of ρ: half for the start, half for the gradients; costs add up, any share is private
+_SMALL = Fraction(1, 400)  # of ρ: below it each round would be mostly noise, and half as many rounds are taken
+# of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
 _REACH = Fraction(7, 10)
-_RIDGE = 0.7
+_RIDGE = 0.7  # of the noise's size: more shrinks the model, less lets the noise in; post-processing
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 FINE = 32
 """What a residual of 1 is in integers here; a row that is counted adds as much."""
-_SAMPLE = 20_000
+_SAMPLE = 20_000  # rows of a sample: enough that a round is not mostly noise, few enough that the rate saves budget
+# passes over each column; each round is a pass over all rows, which takes time
 _EPOCHS, _ROUNDS, _MOST_ROUNDS = 10, 200, 2000
-_PACE, _DOUBT = 2.0, 2.0
+_PACE, _DOUBT = 2.0, 2.0  # post-processing: how far a round moves, and how much it trusts noisy counts
 _NEAR = 128
 """Scales are searched to one part in so many."""
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from incrowd.methods.learning.shared.statistics import RESIDUAL, SCORE, Integers
 
 Floats = NDArray[np.float64]
-_MOMENTUM = 0.9
-_DAMPING = 0.6
-_LARGEST = 8.0
-_STARTS, _LLOYD = 4, 20
+_MOMENTUM = 0.9  # usual value; what follows here works on noisy sums only, so every constant is private
+_DAMPING = 0.6  # of a start from other tables, which trust themselves too much
+_LARGEST = 8.0  # e^8: a score beyond is as good as certain
+_STARTS, _LLOYD = 4, 20  # of k-means on noisy cells; more is slower and rarely better
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FINE = 2**8
 """What a score of 1 is in integers: one row moves every score by at most this, and all scores the same way."""
-_DEALT = 2**20
+_DEALT = 2**20  # rows at a time: 8 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,11 +184,11 @@ def _in_leaves(
     return total.reshape(-1, width)
 
 
-DEEPEST = 12
-_FINE = 2**20
-_FEW = 2000
-FOR_CUTS = Fraction(1, 2)
-COLUMNS_OF_A_TREE = 0.6
+DEEPEST = 12  # 4096 leaves: deeper ones hold noise alone
+_FINE = 2**20  # ε is rounded down to a multiple of 2⁻²⁰, so that its ρ stays within its part
+_FEW = 2000  # below so many expected rows there are fewer trees; costs accuracy, never privacy
+FOR_CUTS = Fraction(1, 2)  # of ρ: half for the cuts, half for the leaves; costs add up, any share is private
+COLUMNS_OF_A_TREE = 0.6  # trees see different columns, drawn without rows, so that their errors differ
 
 
 @dataclass(frozen=True)

@@ -143,7 +143,7 @@ FINEST = 128
 """A column without numbers that has more classes than this is taken at a coarser level, if it has one."""
 BINS = 16
 """In how many intervals numbers are taken, unless few rows are expected."""
-_DIGITS = 3
+_DIGITS = 3  # widths have three digits, rounded up
 
 
 @dataclass(frozen=True)

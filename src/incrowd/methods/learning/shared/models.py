@@ -26,7 +26,7 @@ TABLE = pa.schema(
 """The table of a model: a line for each of its numbers."""
 _VERSION = 1
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-_DIGITS = 9
+_DIGITS = 9  # of a stored weight: a model file is read on every machine alike
 _KEYS = frozenset(
     (
         *("incrowd learned model", "use", "outputs", "target", "link", "bounds", "columns", "vectors", "offset"),

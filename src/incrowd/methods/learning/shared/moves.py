@@ -13,7 +13,7 @@ from fractions import Fraction
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 
-_FINE = 2**20
+_FINE = 2**20  # scales are rounded up to multiples of 2⁻²⁰, so that ρ is kept
 
 
 def squared_move(unit: Unit, square: int, *, aligned: bool) -> int:

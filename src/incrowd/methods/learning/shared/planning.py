@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from incrowd.methods.learning.shared.output import ModelTable
 
 
-MOST_BINS = 1024
+MOST_BINS = 1024  # more bins than rows of most tables fill: nearly all would be noise
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 Floats = NDArray[np.float64]
-_FEWEST_ROWS, _MOST_CODES, _TESTS = 1000, 40_000, 1000
-_SEEDS = (11, 22)
-_FEW, _ALL = 4, 1
-_LATENT, _SPREAD = 3, 0.2
+_FEWEST_ROWS, _MOST_CODES, _TESTS = 1000, 40_000, 1000  # made-up rows of a rehearsal: more shows more and takes longer
+_SEEDS = (11, 22)  # fixed, so that a plan is the same when it is made again; two, to see how much chance does
+_FEW, _ALL = 4, 1  # every fourth column matters, or every one
+_LATENT, _SPREAD = 3, 0.2  # hidden causes of made-up columns, and how far they spread; any value is a guess
 _NOISE = {
     (Use.CLASSES, _FEW): 0.2,
     (Use.CLASSES, _ALL): 0.12,
@@ -54,9 +54,9 @@ _PULL = {
     (Use.COMPONENTS, _FEW): 0.14,
     (Use.COMPONENTS, _ALL): 0.25,
 }
-_QUIET, _LEAST = 10_000, 1e-3
-_HOPELESS = 0.45
-_STEPS = (3, 10, 30)
+_QUIET, _LEAST = 10_000, 1e-3  # an ε at which noise vanishes, to compare with; and no division by zero
+_HOPELESS = 0.45  # of what is learned without noise: less is announced as useless
+_STEPS = (3, 10, 30)  # times ε: what is suggested where a plan is hopeless
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 
 Integers = NDArray[np.int64]
-_CHUNK = 2**14
-_FEW = 2**18
+_CHUNK = 2**14  # rows of counts at a time
+_FEW = 2**18  # up to so many they stay unpacked, 2 MB a column; else they are unpacked again in each round
+# below it sums of whole numbers are exact in floats, whatever their order, and NumPy's products may be used
 _EXACT = 2**53
 
 
@@ -115,7 +116,7 @@ RESIDUAL = 2**16
 """What a residual of 1 is in integers."""
 SCORE = 2**10
 """What a score of 1 is in integers."""
-_WIDEST = 16
+_WIDEST = 16  # beyond ±16 the sigmoid is 0 or 1 to the last digit of `RESIDUAL`
 _GRID = np.arange(2 * _WIDEST * SCORE + 1)
 _SIGMOID: Integers = np.rint(RESIDUAL / (1.0 + np.exp(_WIDEST - _GRID / SCORE))).astype(np.int64)
 _DECAY: Integers = np.rint(2.0**30 * np.exp(-_GRID / SCORE)).astype(np.int64)

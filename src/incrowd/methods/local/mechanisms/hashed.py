@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 
-LARGEST = 256
+LARGEST = 256  # values a report may name: a byte
 
 Table = NDArray[np.int64]
 
@@ -157,8 +157,8 @@ def _bare(x: int, y: int, prime: int) -> int:
     return sum(digit * prime**place for place, digit in enumerate(digits))
 
 
-_LARGEST_SEED = 2**53
-_CELLS = 2**24
+_LARGEST_SEED = 2**53  # seeds and reports are computed in browsers too, exact up to 2⁵³
+_CELLS = 2**24  # outcomes that are listed for the check: 128 MB
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,16 @@ from fractions import Fraction
 
 from incrowd.errors import InvalidParameter
 
-BITS = 16
+BITS = 16  # weights of reports are whole numbers of 16 bits, rounded so that their ratio stays below e^ε
 LARGEST = 2**62
 """Whole numbers are drawn below this at most."""
 LARGEST_EPSILON = 28
 """The largest ε of a report that is offered, randomized or judged: beyond it a report hides nothing."""
 FINEST_EPSILON = 10**40
 """The largest denominator of an ε: as fine as losses are counted."""
-_DIGITS = 60
-_PLACES = 10**18
-_TERMS = 60
+_DIGITS = 60  # far beyond `_PLACES`: the error of a logarithm is below 10⁻⁵⁰
+_PLACES = 10**18  # an ε is rounded up to 18 decimals
+_TERMS = 60  # of the series of e^ε: a partial sum lies below it, and more terms are nearer
 
 
 @dataclass(frozen=True)

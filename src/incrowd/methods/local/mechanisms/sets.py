@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
 
 
-_BYTES = 7
+_BYTES = 7  # of a word of 64 bits that are used: signed numbers stay positive
 _WORD = 2 ** (8 * _BYTES)
 
 
@@ -62,7 +62,7 @@ def threshold(chance: Fraction) -> tuple[int, Fraction]:
 
 
 Bits = NDArray[np.bool_]
-_CELLS = 2**22
+_CELLS = 2**22  # bits of reports at a time: 4 MB
 LONGEST = 2**16
 """The largest domain whose values have a bit each."""
 

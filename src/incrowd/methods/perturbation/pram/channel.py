@@ -35,8 +35,8 @@ Matrix = tuple[tuple[Fraction, ...], ...]
 Labels = tuple[str | None, ...]
 _LARGEST = 2**62
 """The largest common denominator of a row: coins draw whole numbers below it."""
-_DIGITS = 60
-_STEPS = 2**40
+_DIGITS = 60  # of a logarithm that is rounded up at the 18th decimal
+_STEPS = 2**40  # probabilities are multiples of 2⁻⁴⁰, so that they are drawn exactly, and a file of them is short
 _WORST = 1e10
 """The largest condition number behind which frequencies are estimated."""
 

@@ -27,7 +27,7 @@ from incrowd.methods.perturbation.shared.steps import Masking
 from incrowd.methods.shared.columns import released_cells
 from incrowd.verifier.check import Problem
 
-_MOST = 4096
+_MOST = 4096  # the matrix of probabilities is square: 16 million entries
 
 
 @dataclass(frozen=True)

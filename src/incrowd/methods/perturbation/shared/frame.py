@@ -22,7 +22,7 @@ from incrowd.methods.shared.columns import released_cells, row_limits
 Numbers = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-_WORD = 2**53
+_WORD = 2**53  # as many different numbers as a float holds between 0 and 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from incrowd.methods.perturbation.shared.output import MaskedRows, Stage, rows_o
 from incrowd.methods.perturbation.shared.steps import Masking
 from incrowd.methods.shared.columns import released_cells
 
-_SINGULAR = 1e-10
+_SINGULAR = 1e-10  # of a correlation matrix: below, a column repeats others and nothing can be predicted
 
 
 class NoCoins:

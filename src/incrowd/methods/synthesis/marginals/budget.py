@@ -14,7 +14,7 @@ from fractions import Fraction
 from incrowd.core.unit import Adjacency, Unit
 from incrowd.errors import InvalidParameter
 
-_FINE = 2**20
+_FINE = 2**20  # scales are rounded up, and ε down, to multiples of 2⁻²⁰ or 2⁻⁴⁰, so that ρ is kept
 EVALUATION = Fraction(1, 100)
 """The share of the budget for saying how good the result is; where each table is told of, as much again for those."""
 

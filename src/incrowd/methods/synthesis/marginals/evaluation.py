@@ -20,7 +20,7 @@ from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, 
 from incrowd.methods.synthesis.marginals.junction import Columns
 from incrowd.methods.synthesis.marginals.model import Codes
 
-_DENSE = 2**22
+_DENSE = 2**22  # cells compared at once: 32 MB
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class WeightedRows:
         return int(np.abs(np.bincount(own, self.times, cells).astype(np.int64) - expected).sum())
 
 
-_NORMAL = 1.959964
+_NORMAL = 1.959964  # the two-sided 95 % quantile of the normal law
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FINEST = 128
 """A column with more classes than this is taken at a coarser level, if it has one."""
-_MOST_ROWS = 10**8
+_MOST_ROWS = 10**8  # some gigabytes; more synthetic rows say no more
 
 
 @dataclass(frozen=True)

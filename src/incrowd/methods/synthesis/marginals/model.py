@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Codes = NDArray[np.int64]
 
-_GROWTH, _TRIES = 2.0, 25
-_SMALLEST, _NEVER = 1e-300, -1e4
-_STEEPEST = 500.0
+_GROWTH, _TRIES = 2.0, 25  # of the line search: a step doubles after success and halves after failure; post-processing
+_SMALLEST, _NEVER = 1e-300, -1e4  # no division by zero; and e^(−10⁴) = 0 for cells that are impossible
+_STEEPEST = 500.0  # e^500 is a float, and so are products of two
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,9 +118,9 @@ STATED = frozenset(
     | {"errors of tables", "margin of each table", "scale of each table"}
 )
 """The evidence that noisy measurements paid for and no file shows."""
-_CLOSE = 1e-6
-_MOST_ROWS = 10**8
-_NORMAL = 1.959964
+_CLOSE = 1e-6  # shares in a certificate are printed to six digits
+_MOST_ROWS = 10**8  # as the method draws at most
+_NORMAL = 1.959964  # the two-sided 95 % quantile of the normal law
 _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 
 

@@ -33,8 +33,9 @@ from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero
 
-_STEPS, _FINISH, _TREE_STEPS = 30, 60, 600
-_SAMPLE = 60_000
+_STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
+_SAMPLE = 60_000  # rows drawn from the model to estimate a table: fewer is faster, more is finer; any number is private
+# E|z| of Gaussian noise over its scale: what noise alone adds to the distance of tables (McKenna et al. 2022)
 _BIAS = math.sqrt(2.0 / math.pi)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from incrowd.core.unit import Unit
 
 
-_TRIPLES = 200
+_TRIPLES = 200  # candidates share ε: more of them make each choice noisier
 
 
 def workload_tables(workload: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[Columns, ...]:

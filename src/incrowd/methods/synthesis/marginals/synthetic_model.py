@@ -24,9 +24,9 @@ from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
-_FINE = 2**20
+_FINE = 2**20  # a place within a bin is drawn in steps of 2⁻²⁰
 _VERSION = 1
-_MOST_ROWS = 10**9
+_MOST_ROWS = 10**9  # some gigabytes of rows
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
 
 

@@ -34,8 +34,8 @@ MOST_PHANTOMS = 10**7
 """Points that stand for nobody: with more expected than this, a release is refused."""
 
 _DIGITS = Context(prec=9, rounding=ROUND_CEILING)
-_INFLATION = 1 + 1e-12
-_LARGEST_EXPONENT = 700.0
+_INFLATION = 1 + 1e-12  # more than the roundings of mean and variance, so that a stated error is never too small
+_LARGEST_EXPONENT = 700.0  # e^700 is a float, e^710 is not
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def _accuracy(statement: Statement) -> Accuracy:
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _SMALLEST_NOISE = Fraction(1, 10**4)  # below, the sums of the noise become too long to write out
-_ENOUGH = 60.0
+_ENOUGH = 60.0  # e^(−60) of the noise lies beyond
 
 
 def ends(side: Side) -> tuple[Fraction, Fraction]:

@@ -128,7 +128,7 @@ class SyntheticPoints(Method):
         for name in names:
             if schema[name] in schema.unreleased:
                 raise InvalidParameter(f"{name!r} is an identifier: it is never released.")
-            if not schema[name].domain.provenance.sound:
+            if name in schema.drafted:
                 raise InvalidParameter(
                     f"the bounds of {name!r} were drafted from rows, and no guarantee can rest on them. Where the same "
                     'is public, write public: "source" there.'

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress as suppress_errors
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -86,13 +88,13 @@ class TaskAssembly:
             stays[self.joint.before] = False
             stays &= task.cells > 0
             softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
-            try:
-                cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays) if stays.any() else ()
-            except Infeasible:
-                cells = ()
+            cells: list[int] = []
+            if stays.any():
+                with suppress_errors(Infeasible):
+                    cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()
             if not cells:
                 raise
-            names = "; ".join(self.joint.frame.place(int(cell)) for cell in cells[:_NAMED])
+            names = "; ".join(self.joint.frame.place(cell) for cell in cells[:_NAMED])
             more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
             raise Infeasible(f"{error} The smallest change that was found: do not keep {names}{more} open.") from None
 
@@ -164,3 +166,15 @@ def of_own(frame: TableFrame, joint: Joint, contributions: Contributions) -> Con
         table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
         own.append(np.array(table, np.intp)[leaves])
     return replace(contributions, cells=np.ravel_multi_index(own, frame.leaf_shape))
+
+
+def for_holder(frame: TableFrame, rules: Rules, facts: CellFacts, pattern: Pattern) -> dict[str, Any]:
+    """Return which empty cells are sensitive and which are not, and what the pattern weighs: never published."""
+    sensitive = rules.sensitive(facts).ravel()
+    empty = np.flatnonzero(pattern.suppressed).tolist()
+    return {
+        "sensitive": [frame.place(cell) for cell in empty if sensitive[cell]],
+        "suppressed beside": [frame.place(cell) for cell in empty if not sensitive[cell]],
+        "weight": pattern.weight,
+        "least possible weight": pattern.bound,
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.errors import InvalidParameter
-from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly, of_own
+from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly, for_holder, of_own
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.coalitions import MOST
 from incrowd.methods.tabulation.protected.frame import Flags, TableAxis, TableFrame, Whole
@@ -43,6 +43,7 @@ from incrowd.methods.tabulation.protected.steps import (
     SuppressCells,
     Tabulate,
 )
+from incrowd.methods.tabulation.protected.suppression import Pattern
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.check import maybe, one
 
@@ -311,8 +312,10 @@ class ProtectedTable(Method):
         """Count or read the cells, and leave out, round or perturb."""
         frame = self.frame(table.schema)
         if self.protect == SUPPRESSION:
-            facts, visible = self._suppressed(table, coins)
-            return self._published(frame, facts, (np.where(visible, facts.values, 0), visible))
+            facts, pattern = self._suppressed(table, coins)
+            visible = ~pattern.suppressed.reshape(frame.shape)
+            holder = for_holder(frame, self.rules, facts, pattern)
+            return ProtectedCells.of(frame, np.where(visible, facts.values, 0), visible, self.number, holder)
         joint = self.joint(table.schema, frame)
         if self.given:
             facts = self._cells_given(table)
@@ -333,8 +336,8 @@ class ProtectedTable(Method):
         cells, visible = published
         return ProtectedCells.of(frame, cells, visible.reshape(facts.values.shape), self.number)
 
-    def _suppressed(self, table: Table, coins: Coins) -> tuple[CellFacts, Flags]:
-        """Return the true cells, and which of them are published."""
+    def _suppressed(self, table: Table, coins: Coins) -> tuple[CellFacts, Pattern]:
+        """Return the true cells, and the pattern of those of this table."""
         frame = self.frame(table.schema)
         joint = self.joint(table.schema, frame)
         if self.given:
@@ -347,7 +350,7 @@ class ProtectedTable(Method):
             truth, contributions = counted.leaves(joint.frame), counted.contributions
             facts = of_own(frame, joint, contributions).facts(frame, self.rules.depth)
         pattern = self.assembly(frame, joint).protect(facts, contributions, truth, self.width)
-        return facts, ~pattern.suppressed[joint.own].reshape(frame.shape)
+        return facts, replace(pattern, suppressed=pattern.suppressed[joint.own])
 
     def assembly(self, frame: TableFrame, joint: Joint) -> TaskAssembly:
         """Return what becomes a task with the true cells."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import exp
 from pathlib import Path
@@ -24,6 +24,7 @@ from incrowd.methods.shared.outcome import Tabular
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, narrowed, published_to, spread
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.publication import documents_of
 from incrowd.methods.tabulation.protected.steps import (
     PerturbCells,
     RoundCells,
@@ -44,8 +45,18 @@ class ProtectedCells(Tabular):
 
     form: ClassVar[str] = "protected table"
 
+    holder: Mapping[str, Any] = field(default_factory=dict)
+    """What only the data holder may know: which cells are sensitive, and what the pattern weighs."""
+
+    @property
+    def documents(self) -> dict[str, str | bytes]:
+        """What is written beside the cells: crosstabs for people, and SDMX-CSV."""
+        return documents_of(self.table)
+
     @classmethod
-    def of(cls, frame: TableFrame, cells: Whole, visible: Flags, number: str) -> ProtectedCells:
+    def of(
+        cls, frame: TableFrame, cells: Whole, visible: Flags, number: str, holder: Mapping[str, Any] | None = None
+    ) -> ProtectedCells:
         """Return a table of cells, of which some are left empty."""
         columns: dict[str, pa.Array] = {}
         for axis, nodes in zip(frame.axes, np.indices(frame.shape), strict=True):
@@ -55,7 +66,7 @@ class ProtectedCells(Tabular):
             indices = pa.array(codes[nodes.ravel()], pa.int32(), mask=missing[nodes.ravel()])
             columns[axis.column] = pa.DictionaryArray.from_arrays(indices, texts)
         columns[number] = pa.array(cells.ravel(), pa.int64(), mask=~visible.ravel())
-        return cls(pa.table(columns))
+        return cls(pa.table(columns), holder or {})
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         return {
@@ -113,7 +124,11 @@ class TableCheck(Check):
         return None
 
     def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
-        return _outcomes(statement, _read(files[0]))
+        table = _read(files[0])
+        yield from _outcomes(statement, table)
+        yield CheckOutcome(
+            "crosstabs", _differing(table, files[1:]), "they hold what the table holds, and nothing else"
+        )
 
     def recount(self, statement: Statement, output: Any) -> Problem | None:
         if not isinstance(output, ProtectedCells):
@@ -123,6 +138,16 @@ class TableCheck(Check):
 
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> ProtectedCells:
         return ProtectedCells(_read(files[0]))
+
+
+def _differing(table: pa.Table, files: tuple[Path, ...]) -> Problem | None:
+    """Return that a file beside the table is not what is written of the table alone."""
+    documents = documents_of(table)
+    for file in files:
+        text = documents.get(file.name)
+        if text is None or (file.is_file() and file.read_bytes() != (text.encode() if isinstance(text, str) else text)):
+            return Problem("a crosstab is not what the table gives")
+    return None
 
 
 def _vanishing(values: list[int], variance: Fraction) -> float:

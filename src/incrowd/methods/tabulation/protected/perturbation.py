@@ -65,10 +65,10 @@ def round_cells(frame: TableFrame, leaves: Whole, base: int) -> Whole:
 Row = dict[int, Fraction]
 """The noise that a count can get, with its probability."""
 
-_WORD = 2**64
+_WORD = 2**64  # a cell key is compared as a number of 64 bits
 _FINE = 2**60
-_LEAST_KEY = 32
-_MOST = 50
+_LEAST_KEY = 32  # bytes: as long as the HMAC's digest, beyond guessing
+_MOST = 50  # larger noise hides the counts that a table is for
 
 
 @dataclass(frozen=True)

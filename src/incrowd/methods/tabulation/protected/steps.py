@@ -46,6 +46,7 @@ from incrowd.methods.tabulation.protected.claims import (
 )
 from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise
+from incrowd.methods.tabulation.protected.publication import DOCUMENTS
 from incrowd.methods.tabulation.protected.rules import Dominance, Rules
 
 COUNT = "count"
@@ -106,6 +107,7 @@ class SuppressCells(Step):
 
     kind: ClassVar[str] = "suppress cells"
     title: ClassVar[str] = "Leave cells empty"
+    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     width: int
     margin: Fraction
@@ -194,6 +196,7 @@ class RoundCells(Step):
 
     kind: ClassVar[str] = "round cells"
     title: ClassVar[str] = "Round, keeping totals"
+    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     base: int
 
@@ -230,6 +233,7 @@ class PerturbCells(Step):
 
     kind: ClassVar[str] = "perturb cells"
     title: ClassVar[str] = "Noise by record keys"
+    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     largest: int
     variance: Fraction

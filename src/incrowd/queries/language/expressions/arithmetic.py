@@ -27,10 +27,10 @@ from incrowd.queries.language.expressions.function import (
 )
 from incrowd.queries.language.trees import as_decimal, case, cast, constant, function, operand, operation
 
-_LEAST_DIVISOR = Fraction(1, 10**6)
-_MOST_EXPONENT = 8
-_DIGITS = 9
-_LEAST_BASE, _MOST_BASE = 1.01, 10**6
+_LEAST_DIVISOR = Fraction(1, 10**6)  # a quotient by less would have bounds too wide to be useful
+_MOST_EXPONENT = 8  # bounds grow with the power, and so does the noise
+_DIGITS = 9  # decimals that a float of ordinary size has
+_LEAST_BASE, _MOST_BASE = 1.01, 10**6  # nearer to 1 a logarithm's bounds explode
 
 
 def _add(node: exp.Expr, mean: Mean) -> BoundTree:

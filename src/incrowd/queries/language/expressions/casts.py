@@ -28,8 +28,8 @@ from incrowd.queries.language.expressions.function import (
 )
 
 GREATEST_DOUBLE = 1.7976931348623157e308
-_MOST_LISTED_DAYS = 40_000
-_LONGEST_PATTERN = 40
+_MOST_LISTED_DAYS = 40_000  # a century of days: the months and weeks that occur are listed from them
+_LONGEST_PATTERN = 40  # longer than any format of a date
 
 _TYPES = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), Type.INTEGER),

@@ -19,7 +19,7 @@ from incrowd.queries.language.trees import between, case, cast, constant, fixed,
 
 _MOST_DAYS, _MOST_MONTHS = 4_000_000, 12_000
 """How many days, and how many months, are added to a date at most."""
-_MOST_LISTED_DAYS = 40_000
+_MOST_LISTED_DAYS = 40_000  # a century of days: the months and weeks that occur are listed from them
 _WEEK = 7
 _DAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 

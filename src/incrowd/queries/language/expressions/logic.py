@@ -28,8 +28,8 @@ from incrowd.queries.language.expressions.function import (
     text,
 )
 
-_MOST_WILDCARDS = 5
-_LONGEST_PATTERN = 200
+_MOST_WILDCARDS = 5  # matching backtracks at each: work would depend on the row
+_LONGEST_PATTERN = 200  # work per row is bounded by it
 
 
 def together(parts: Sequence[BoundTree]) -> tuple[BoundTree, ...]:

@@ -34,8 +34,8 @@ from incrowd.queries.language.expressions.function import (
 )
 from incrowd.queries.language.trees import cast, function, operand
 
-_CUT = 1000
-_LONGEST = 10_000
+_CUT = 1000  # characters of a text that are looked at: work per row is bounded by it
+_LONGEST = 10_000  # memory per row is bounded by it
 _TRIMS: dict[str | None, Callable[[str, str], str]] = {
     None: str.strip, "BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip,
 }  # fmt: skip
@@ -197,9 +197,9 @@ def _joined_answer(node: exp.Expr) -> exp.Expr:
     return joined
 
 
-_MOST_ALTERNATIVES = 32
-_MOST_LETTERS = 64
-_LONGEST_PATTERN = 100
+_MOST_ALTERNATIVES = 32  # a regular expression becomes so many LIKE patterns: work per row is bounded by it
+_MOST_LETTERS = 64  # of a class: each is an alternative
+_LONGEST_PATTERN = 100  # work per row is bounded by it
 _HINT = (
     "a regular expression is made of letters, a dot, classes such as [0-9] or [A-Z], {n}, .*, ^ and $, and "
     "alternatives by |; classes stand in those that begin with ^ and have one length. Use LIKE, CONTAINS or LEFT(x, n)."

@@ -28,8 +28,8 @@ SMALLEST = 3
 """The smallest count that may be shown where a table hides nothing and no other was asked for."""
 MOST_INTERVALS = 400
 """Hidden cells whose exact intervals are computed; of more, only whether they can be recomputed."""
-_ENDLESS = 2**40
-_ROUNDS = 60
+_ENDLESS = 2**40  # stands for no bound; sums of a million of them stay below 2⁶³
+_ROUNDS = 60  # of narrowing bounds by totals; then linear programs decide
 _LISTED = 12
 
 

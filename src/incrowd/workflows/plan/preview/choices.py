@@ -30,8 +30,8 @@ MOST = 12
 _RATES = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2))
 _NEAR = Fraction(3, 2)
 _CROWDS = (-6.0, -3.0, -1.0, 1.0)
-_MANY = 10**18
-_LITTLE = 1e-9
+_MANY = 10**18  # stands for classes that cannot be counted
+_LITTLE = 1e-9  # no division by zero where two levels keep equal detail
 
 Levels = tuple[int, ...]
 

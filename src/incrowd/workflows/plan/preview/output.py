@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MISS = 0.05
 """With this chance at most, some interval of a look misses the truth."""
-_TOO_WIDE = 0.5
+_TOO_WIDE = 0.5  # an interval of half the range says nothing
 _SCHEMA = pa.schema(
     [("levels", pa.string()), ("k", pa.int64()), ("rate", pa.string()), ("detail", pa.float64())]
     + [(name, pa.float64()) for name in ("kept", "low", "high", "draw")]

@@ -1,0 +1,1 @@
+"""Imports: projects of other programs, as a policy with hierarchies and data."""
