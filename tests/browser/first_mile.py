@@ -91,11 +91,12 @@ class MessyFile:
     write: Callable[[Path, int], None]
     column: str
     source: str | None = None
+    cleaned: bool = False
 
 
 FILES = (
     MessyFile("adherents.csv", french, "Situation familiale", "liste de l'état civil"),
-    MessyFile("czytelnicy.xlsx", polish, "Dzielnica", "lista dzielnic Warszawy"),
+    MessyFile("czytelnicy.xlsx", polish, "Dzielnica", "lista dzielnic Warszawy", cleaned=True),
     MessyFile("internamentos.tsv", portuguese, "diagnóstico"),
 )
 
@@ -141,6 +142,9 @@ def carry(journey: Journey, raw: Path, messy: MessyFile, rows: int) -> None:
         journey.clicks += 1
         place = summary.locator("xpath=..").locator("input[name^=source]").get_attribute("id")
         journey.type(f"#{place}", messy.source)
+        if messy.cleaned:
+            summary.locator("xpath=..").locator("input[name^=confirm]").check()
+            journey.clicks += 1
         journey.seen("columns")
         journey.click("button:has-text('Save the columns')")
     journey.seen("columns saved")

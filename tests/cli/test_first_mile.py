@@ -21,6 +21,7 @@ def test_four_commands_carry_a_messy_file_to_a_release_that_keeps_its_column(
     monkeypatch.chdir(tmp_path)
     messy.write(tmp_path / messy.name, ROWS)
     source = "" if messy.source is None else f" --public {shlex.quote(f'{messy.column}={messy.source}')}"
+    source += f" --confirm {shlex.quote(messy.column)}" if messy.cleaned else ""
     options = f"--keep {shlex.quote(messy.column)} --rows {ROWS}{source}"
     draft = run(f"profile {messy.name} --write p.yaml {options}")
     assert draft.code == 0, draft.err
