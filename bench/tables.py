@@ -43,7 +43,7 @@ def task(scale: int) -> tuple[SuppressionTask, list[ProtectionDemand]]:
     leaves = (np.random.default_rng(scale).pareto(1.0, frame.leaf_shape) * scale).astype(np.int64)
     found = task_of(frame, leaves)
     few = np.flatnonzero((found.cells > 0) & (found.cells < MINIMUM))
-    least = found.sums @ found.low
+    least = found.frame.matrix @ found.low
     return found, [ProtectionDemand(cell, int((found.cells - least)[cell]), MINIMUM) for cell in few.tolist()]
 
 
@@ -53,7 +53,7 @@ def audited(given: SuppressionTask, demands: list[ProtectionDemand], pattern: Pa
     sums, close = LinearConstraint(matrix, values, values), 0
     bounds = Bounds(given.low[left], float(given.cells[0]))
     for demand in demands:
-        row = np.asarray(given.sums[[demand.cell]].todense(), np.float64).ravel()[left]
+        row = np.asarray(given.frame.matrix[[demand.cell]].todense(), np.float64).ravel()[left]
         low, high = (milp(sign * row, constraints=sums, bounds=bounds) for sign in (1, -1))
         true = row @ given.truth[left]
         close += low.fun > true - demand.down + 1e-6 or -high.fun < true + demand.up - 1e-6
