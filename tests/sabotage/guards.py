@@ -29,15 +29,19 @@ ACCOUNTANTS = (
         (_CONCENTRATED, "return epsilon**2 / 2, delta", "return epsilon**2 / 2, Fraction(0)"),
         (
             _CONCENTRATED,
-            "return alpha * rho_above - (math.log(alpha) + math.log(delta_below)) / excess - math.log1p(1.0 / excess)",
-            "return rho_above - (math.log(alpha) + math.log(delta_below)) / excess - math.log1p(1.0 / excess)",
+            "return alpha * rho_above - (log_alpha + log_delta) / excess - math.log1p(1.0 / excess)",
+            "return rho_above - (log_alpha + log_delta) / excess - math.log1p(1.0 / excess)",
         ),
         (
             _ACCOUNTANT,
             "return LossBound(epsilon_of_rho(rho, delta - hidden), (LossRule.CONCENTRATED,))",
             "return LossBound(epsilon_of_rho(rho, delta), (LossRule.CONCENTRATED,))",
         ),
-        (_ADDITIVE, "losses = (shift - 2.0 * outcomes) * inverse", "losses = (shift - 3.0 * outcomes) * inverse"),
+        (
+            _ADDITIVE,
+            "weights = np.maximum(0.0, -np.expm1(2.0 * outcomes * inverse * (1.0 - _ULPS) - gap))",
+            "weights = np.maximum(0.0, -np.expm1(3.0 * outcomes * inverse * (1.0 - _ULPS) - gap))",
+        ),
         (
             "accounting/people.py",
             "return row_log_delta(epsilon / rows) + step * (rows - 1) + math.log(falling)",
