@@ -135,7 +135,7 @@ def forged_folders(made: Made, into: Path) -> Iterator[tuple[str, Path, Referenc
 
 
 def _line(file: Path) -> str:
-    return file.read_text(encoding="utf-8").splitlines()[-1] + "\n"
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()[-1] + "\n"
 
 
 def _rehash(folder: Path, plain: dict[str, Any], name: str) -> None:

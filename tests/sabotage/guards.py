@@ -231,8 +231,8 @@ QUERIES = (
         ),
         (
             "queries/measuring/statistics.py",
-            "reach = question.contribution.groups if only_people else question.contribution.rows",
-            "reach = 1 if only_people else question.contribution.rows",
+            "reach = query.contribution.groups if only_people else query.contribution.rows",
+            "reach = 1 if only_people else query.contribution.rows",
         ),
         ("queries/language/joins.py", "return most * many", "return most"),
         (
@@ -251,8 +251,8 @@ QUERIES = (
         "tests/queries/test_batch.py",
         (
             "queries/batch.py",
-            "yield share, Fraction(0) if question.public_keys else delta / unknown",
-            "yield share, Fraction(0) if question.public_keys else delta",
+            "yield share, Fraction(0) if query.public_keys else delta / unknown",
+            "yield share, Fraction(0) if query.public_keys else delta",
         ),
         (
             "queries/batch.py",

@@ -66,9 +66,9 @@ def test_levels_above_a_changed_hierarchy_are_mended(visitor: Visitor) -> None:
 def test_a_change_is_undone_once_and_again(visitor: Visitor) -> None:
     for high in ("109", "119"):
         assert visitor.save("/columns/save", {"low-1": "0", "high-1": high}).status_code == 303
-    for bound in (109, 99):
+    for highest in (109, 99):
         assert visitor.save("/policy/undo", {"page": "columns"}).status_code == 303
-        assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, bound)
+        assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, highest)
     assert text(visitor) == POLICY
     assert visitor.save("/policy/undo", {}).status_code == 400
 

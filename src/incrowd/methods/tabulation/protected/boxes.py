@@ -35,13 +35,13 @@ _SIDES = {1: 4096, 2: 64, 3: 14, 4: 7, 5: 5}
 class ProtectionDemand:
     """A cell by its number, and how far below and above the truth it must stay open.
 
-    `known` are cells that somebody knows beside, in a program; `readers_only` is set where no coalition is meant.
+    `known_cells` are cells that somebody knows beside, in a program; `readers_only` is set where no coalition is meant.
     """
 
     cell: int
     down: int
     up: int
-    known: tuple[int, ...] = ()
+    known_cells: tuple[int, ...] = ()
     readers_only: bool = False
 
 

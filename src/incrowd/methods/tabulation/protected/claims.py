@@ -145,9 +145,10 @@ class OpenCells(Claim):
     @property
     def _contributors(self) -> str:
         """Who else cannot infer it."""
-        who = ("", "nor can one contributor who also knows", "nor can any two contributors who share what they know:")
-        knows = " each cell to which nobody else contributed, exactly; "
-        return who[self.coalition] + knows if self.coalition else ""
+        who = (
+            "any two contributors who share what they know:" if self.coalition > 1 else "one contributor who also knows"
+        )
+        return f"nor can {who} each cell to which nobody else contributed, exactly; " if self.coalition else ""
 
     @property
     def _bounds(self) -> str:

@@ -88,7 +88,7 @@ def _rows(
     matrix = task.frame.matrix
     part = matrix[chosen].astype(np.float64)
     down = np.minimum(most, np.asarray(part @ (task.truth - task.low), np.float64))
-    still = np.union1d(pinned, np.array(demand.known, np.intp))
+    still = np.union1d(pinned, np.array(demand.known_cells, np.intp))
     fixed = np.append(np.zeros(len(still)), float(amount))
     size, endless = len(chosen), np.full(len(chosen), np.inf)
     choice = vstack([diags_array(np.full(size, -most)), diags_array(down), csr_array((len(fixed), size))])

@@ -41,10 +41,10 @@ class Move:
 class NoMove(Infeasible):
     """Nothing that may be suppressed lets a cell change, for somebody who knows some cells beside."""
 
-    def __init__(self, message: str, cell: int, known: Places) -> None:
+    def __init__(self, message: str, cell: int, known_cells: Places) -> None:
         super().__init__(message)
         self.cell = cell
-        self.known = known
+        self.known_cells = known_cells
 
 
 class PatternSearch:
@@ -133,17 +133,17 @@ class PatternSearch:
     def _one(self, cell: int, amount: int, moves: list[Move], coalition: Coalition, *, programs: bool) -> Move | None:
         """Return one more move, which changes nothing that a coalition knows; better still nothing exposed so far."""
         owners = self.task.owners
-        known = owners.known_to(coalition)
+        known_cells = owners.known_to(coalition)
         if moves:
             changed = np.unique(np.concatenate([move.changed for move in moves]))
             names = {*owners.first[changed].tolist(), *owners.second[changed].tolist()}
             own = {int(owners.first[cell]), int(owners.second[cell])}
             wider = np.setdiff1d(owners.known_to(names - own), [cell])
-            move = self._shared(cell, amount, np.union1d(wider, known))
+            move = self._shared(cell, amount, np.union1d(wider, known_cells))
             if move is not None:
                 return move
-        move = self._shared(cell, amount, known)
-        return self._program(cell, amount, known) if move is None and programs else move
+        move = self._shared(cell, amount, known_cells)
+        return self._program(cell, amount, known_cells) if move is None and programs else move
 
     def _both(self, demand: ProtectionDemand) -> list[Move]:
         """Return a move up and one down around one box, if there is one."""
@@ -153,13 +153,13 @@ class PatternSearch:
         moves = [self._around([(box, amount)], demand.cell, amount) for amount in amounts(demand)]
         return moves if all(self._possible(move) for move in moves) else []
 
-    def _shared(self, cell: int, amount: int, known: Places) -> Move | None:
+    def _shared(self, cell: int, amount: int, known_cells: Places) -> Move | None:
         """Return a move of an amount around several boxes, each as large as it can be; None if they do not suffice."""
         shape, parts, rest = self.task.frame.leaf_shape, list[tuple[CellBox, int]](), abs(amount)
         sign = 1 if amount > 0 else -1
-        marked = [(known, self._costs(known))]
+        marked = [(known_cells, self._costs(known_cells))]
         room, head = self.boxes.room, self.boxes.head
-        self._set(known, NEVER)
+        self._set(known_cells, NEVER)
         part = rest
         while rest and part:
             box = self.boxes.best(cell, part if sign < 0 else 0, part if sign > 0 else 0)
@@ -171,7 +171,7 @@ class PatternSearch:
                 place = np.unravel_index(atom, shape)
                 room[place] += step
                 head[place] -= step
-            touched = np.setdiff1d(self._effects(box.moves(shape, 1))[0], known)
+            touched = np.setdiff1d(self._effects(box.moves(shape, 1))[0], known_cells)
             marked.append((touched, self._costs(touched)))
             self._set(touched, 0.0)
             rest -= part
@@ -210,24 +210,24 @@ class PatternSearch:
         return cells[some], change[some]
 
     def _possible(self, move: Move) -> bool:
-        """Whether a move keeps every sum that is known to be above zero there; bounds of finest cells it keeps."""
+        """Whether a move keeps every sum that is known to be above zero so; bounds of finest cells it keeps."""
         if self.task.floors is None:
             return True
         cells, change = self._effects(dict(zip(move.atoms.tolist(), move.steps.tolist(), strict=True)))
         low = self.task.floors[cells]
         return bool(np.all(~low | (self.task.cells[cells] + change >= 1)))
 
-    def _program(self, cell: int, amount: int, known: Places) -> Move:
+    def _program(self, cell: int, amount: int, known_cells: Places) -> Move:
         """Return a move that a program finds in a small block of lines, else in a larger one, else anywhere."""
         prices = np.where(self.uses > 0, self.prices - self.task.weights, self.prices)
         for lines in _BLOCKS:
             atoms = self._block(cell, lines)
-            steps = cheapest_move(self.task, (cell, amount), (prices, known), atoms)
+            steps = cheapest_move(self.task, (cell, amount), (prices, known_cells), atoms)
             if steps is not None:
                 return self._move(cell, amount, {atom: int(steps[atom]) for atom in np.flatnonzero(steps).tolist()})
             if len(atoms) == len(self.task.truth):
                 break
-        raise NoMove(_hopeless(self.task, cell, known), cell, known)
+        raise NoMove(_hopeless(self.task, cell, known_cells), cell, known_cells)
 
     def _block(self, cell: int, lines: int) -> Places:
         """Return the finest cells over so many lines of each axis: those of the cell, then those with most room."""
@@ -287,9 +287,9 @@ def cheapest_move(
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_array, csr_array, eye_array, hstack, vstack
 
-    (cell, amount), (prices, known) = aim, costs
+    (cell, amount), (prices, known_cells) = aim, costs
     still = np.zeros(task.frame.size, np.bool_)
-    still[known] = True
+    still[known_cells] = True
     still |= prices >= NEVER
     sums = task.frame.matrix[:, atoms].astype(np.float64)
     touched = np.diff(sums.indptr) > 0
@@ -331,10 +331,10 @@ def cheapest_move(
     return None
 
 
-def _hopeless(task: SuppressionTask, cell: int, known: Places) -> str:
+def _hopeless(task: SuppressionTask, cell: int, known_cells: Places) -> str:
     who = (
         "contributors who know their own cells can infer it, whatever else is suppressed. Choose a smaller coalition,"
-        if len(known)
+        if len(known_cells)
         else "nothing that could be suppressed beside it protects it: where zeros are published, readers know every "
         "suppressed count to be at least 1. Choose zeros: suppressible,"
     )

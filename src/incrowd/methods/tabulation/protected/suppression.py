@@ -129,8 +129,8 @@ def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | 
         try:
             moves = PatternSearch(inside).run(demands)
         except NoMove as missing:
-            known = tuple(missing.known.tolist())
-            cut = next(replace(demand, known=known) for demand in demands if demand.cell == missing.cell)
+            known_cells = tuple(missing.known_cells.tolist())
+            cut = next(replace(demand, known_cells=known_cells) for demand in demands if demand.cell == missing.cell)
             if cut in required or not small_enough(task, required):
                 return None
             required.append(cut)

@@ -48,10 +48,10 @@ class SuppressionTask:
         least = int(np.where(mine, self.truth[atoms], self.low[atoms]).sum())
         return min(-amount, int(self.cells[demand.cell]) - least)
 
-    def attacker(self, pattern: Flags, known: tuple[int, ...] = ()) -> TableAttacker:
+    def attacker(self, pattern: Flags, known_cells: tuple[int, ...] = ()) -> TableAttacker:
         """Return who knows everything but the pattern and what is not published anyway, and some cells beside."""
         published = ~pattern & (self.weights > 0)
-        published[list(known)] = True
+        published[list(known_cells)] = True
         rows = np.flatnonzero(published)
         floors = None if self.floors is None else self.frame.matrix[np.flatnonzero(self.floors)]
         return TableAttacker(self.frame.matrix[rows], self.cells[rows], self.low, self.high, floors)
