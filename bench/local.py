@@ -1,23 +1,29 @@
-"""A million people, domains of 100 and 1,000, ε = 1: client, server and error beside pure-ldp; and reports accepted.
+"""Randomizers of surveys beside pure-ldp and multi-freq-ldpy: seconds, errors by likelihood, too; reports accepted.
 
-    python bench/local.py [PEOPLE]          1,000,000 by default
+    python bench/local.py [PEOPLE] [--peers FOLDER]          100,000 people by default
 
-Seconds of pure-ldp are those measured for a million people, client and server together; they are scaled to PEOPLE.  The
-error is the mean squared error of a share, beside its closed form; for subset selection also beside the optimum.
+FOLDER holds an environment for each peer, FOLDER/NAME/bin/python with the package that bench/peers/NAME.py imports.
+Peers are run on the same answers, 5,000 of them, and their seconds are scaled to PEOPLE.  Answers are Zipf's over 20
+and 100 values, ε is 1.  Errors are mean squared errors of a share, times 10^6: unbiased (by inversion), projected, and
+likeliest.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
+import subprocess
 import tempfile
 import time
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from incrowd.methods.local.choice import optimum, randomizers
-from incrowd.methods.local.estimates import Support
+from incrowd.methods.local.choice import randomizers
+from incrowd.methods.local.estimates import Support, projected
+from incrowd.methods.local.likelihood import likeliest
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Values
 from incrowd.methods.local.mechanisms.ratio import Weights
 from incrowd.noise.system import SystemCoins
@@ -25,48 +31,75 @@ from incrowd.workflows.collect.collector import Collector
 from incrowd.workflows.local.opening import open_survey
 from incrowd.workflows.local.survey_file import survey_of
 
-PEERS = {
-    "response": (0.7, 1.9),
-    "optimal-unary": (14.0, 94.0),
-    "local-hashing": (70.0, 1120.0),
-    "hadamard": (12.0, 12.0),
-    "symmetric-unary": (62.0, 594.0),  # RAPPOR
-}
-DOMAINS = (100, 1000)
+PEERS = ("local_pure", "local_multi_freq")
+DOMAINS = (20, 100)
 BATCH = 10_000
+FEW = 5_000
+"""So many people have their reports compared with those of peers, and the likelihood taken."""
+RUNS = 5
 
 
-def measured(found: Categorical, values: Values) -> tuple[float, float, float]:
+def answers(size: int, people: int, run: int = 0) -> Values:
+    """Return answers whose shares fall as those of words do."""
+    shares = 1.0 / np.arange(1, size + 1) ** 1.3
+    return np.random.default_rng([7, run]).choice(size, people, p=shares / shares.sum()).astype(np.int64)
+
+
+def seconds(found: Categorical, values: Values) -> tuple[float, float]:
+    """Return the CPU seconds of all clients, and of the server."""
     start = time.process_time()
     reports = found.randomize(values, SystemCoins())
     sent = time.process_time()
-    counts = found.support(reports)
-    done = time.process_time()
-    shares = np.bincount(values, minlength=found.size) / len(values)
-    error = float(np.mean((Support(len(values), found.p, found.q).estimates(counts) - shares) ** 2))
-    return sent - start, done - sent, error
+    found.support(reports)
+    return sent - start, time.process_time() - sent
 
 
-def mechanisms(people: int) -> None:
+def errors(found: Categorical, run: int) -> list[float]:
+    """Return the errors of unbiased, projected and likeliest shares."""
+    values = answers(found.size, FEW, run)
+    reports = found.randomize(values, SystemCoins())
+    unbiased = Support(FEW, found.p, found.q).estimates(found.support(reports))
+    truth = np.bincount(values, minlength=found.size) / FEW
+    made = (unbiased, projected(unbiased), likeliest(found, reports))
+    return [1e6 * float(np.mean((shares - truth) ** 2)) for shares in made]
+
+
+def peer(name: str, folder: Path | None, size: int) -> dict[str, dict[str, float]]:
+    """Run a peer in its own environment on the answers of each run, and return means by mechanism."""
+    if folder is None:
+        return {}
+    rows: list[dict[str, Any]] = []
+    for run in range(RUNS):
+        with tempfile.TemporaryDirectory() as place:
+            np.save(Path(place) / "values.npy", answers(size, FEW, run))
+            script = Path(__file__).parent / "peers" / f"{name}.py"
+            command = [str(folder / name / "bin" / "python"), str(script), f"{place}/values.npy", str(size), "1"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            rows.append(json.loads(done.stdout.splitlines()[-1]))
+    return {kind: {key: float(np.mean([row[kind][key] for row in rows])) for key in rows[0][kind]} for kind in rows[0]}
+
+
+def mechanisms(people: int, folder: Path | None) -> None:
     weights, half = Weights.below(Fraction(1)), Weights.below(Fraction(1, 2))
-    for place, size in enumerate(DOMAINS):
-        values = np.random.default_rng(7).zipf(1.3, people) % size
-        print(
-            f"\n{people:,} people, {size} values, epsilon 1; optimum {optimum(size, 1.0) / people / size:.3g} a share"
-        )
-        head = ("client s", "server s", "pure-ldp s", "faster", "MSE", "expected")
+    for size in DOMAINS:
+        values, theirs = answers(size, people), {name: peer(name, folder, size) for name in PEERS}
+        print(f"\n{size} values, epsilon 1: seconds of {people:,} people; errors of {FEW:,}, {RUNS} runs, times 10^6")
+        heads = ("client s", "server s", "inversion", "projected", "likeliest")
+        peers = ("pure-ldp s", "inversion", "mfl s", "inversion", "IBU")
+        print(f"{'mechanism':16} " + " ".join(f"{name:>10}" for name in (*heads, *peers)))
         for found in randomizers(size, weights, half):
-            measured(found, values[:1000].astype(np.int64))  # what is loaded once
-        print(f"{'mechanism':16} " + " ".join(f"{each:>10}" for each in head))
-        for found in randomizers(size, weights, half):
-            client, server, error = measured(found, values.astype(np.int64))
-            peer = PEERS.get(found.family)
-            theirs = None if peer is None else peer[place] * people / 1e6
-            beside = f"{'':>10} {'':>10}" if theirs is None else f"{theirs:10.1f} {theirs / (client + server):9.0f}x"
-            expected = float(found.error) / people / size
-            print(
-                f"{found.family:16} {client:10.2f} {server:10.2f} {beside} {error:10.3g} {expected:10.3g}", flush=True
-            )
+            ours = [*seconds(found, values), *np.mean([errors(found, run) for run in range(RUNS)], axis=0)]
+            print(f"{found.family:16} " + " ".join(f"{number:10.3g}" for number in ours), end=" ")
+            print(" ".join(_beside(theirs[name].get(str(found.family)), people) for name in PEERS), flush=True)
+
+
+def _beside(row: dict[str, float] | None, people: int) -> str:
+    """Return seconds, scaled, and errors of a peer; its likelihood where it has one."""
+    if row is None:
+        return " ".join(["         –"] * 2)
+    spent = (row["client"] + row["inversion seconds"]) * people / FEW
+    found = [spent, *(1e6 * row[key] for key in ("inversion", "likelihood") if key in row)]
+    return " ".join(f"{number:10.3g}" for number in found)
 
 
 def collecting(number: int = 50_000) -> None:
@@ -85,7 +118,11 @@ def collecting(number: int = 50_000) -> None:
 
 
 def main() -> None:
-    mechanisms(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("people", type=int, nargs="?", default=100_000)
+    parser.add_argument("--peers", type=Path)
+    options = parser.parse_args()
+    mechanisms(options.people, options.peers)
     collecting()
 
 

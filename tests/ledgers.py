@@ -16,7 +16,17 @@ from incrowd.accounting.accountant import Spend
 from incrowd.accounting.concentrated import epsilon_of_rho, rho_of
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.guarantee import Guarantee
-from incrowd.core.loss import Approximate, Crowd, Loss, LossRule, Pure, Sampled, Syntactic, ZeroConcentrated
+from incrowd.core.loss import (
+    Approximate,
+    Crowd,
+    Loss,
+    LossRule,
+    Pure,
+    RobustlySampled,
+    Sampled,
+    Syntactic,
+    ZeroConcentrated,
+)
 from incrowd.core.rounding import Number, exact, round_up
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Adjacency, Unit
@@ -40,7 +50,7 @@ class Prices:
                 return Spend(round_up(epsilon), round_up(stated), (LossRule.STATED,))
             case ZeroConcentrated(rho) if delta:
                 return Spend(round_up(epsilon_of_rho(rho, delta)), round_up(delta), (LossRule.CONCENTRATED,))
-            case Sampled(_, Crowd()):
+            case Sampled(_, Crowd()) | RobustlySampled():
                 return Spend(Decimal("0.5"), round_up(delta), (LossRule.CROWD,))
         return Spend(Decimal("Infinity"), Decimal(0), (LossRule.NONE,))
 

@@ -158,7 +158,7 @@ def test_an_attack_passes_a_threshold_only_if_that_is_shown() -> None:
 
 
 def test_every_attack_is_listed() -> None:
-    assert len(attack_names()) == 17
+    assert len(attack_names()) == 18
     for name in attack_names():
         words = " ".join((attack_of(name).__doc__ or "").split())
         for part in ("Knows:", "Success:", "Baseline:", "Meaningless", "Source:"):

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from incrowd.attacks import attack_of
 from incrowd.attacks.candidates import match
 from incrowd.attacks.finding import AttackVerdict
 from incrowd.attacks.knowledge import PublishedTable
@@ -62,7 +61,3 @@ def test_distances_are_those_of_every_pair() -> None:
         pairs = {(row["a"], row["b"]) for row in rows.to_pylist()}
         far = sorted(abs(a - person["a"]) / reach + (b != person["b"]) for a, b in pairs)
         assert near == pytest.approx(far[:3])
-
-
-def test_the_attacks_are_among_those_that_a_run_takes() -> None:
-    assert all(attack_of(name).__name__ == name.replace("-", "_") for name in ATTACKS)

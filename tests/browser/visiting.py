@@ -26,7 +26,8 @@ FLAGS = [
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost, EXCLUDE *.localhost",
 ]  # fmt: skip
-PATIENCE = 120_000.0
+PATIENCE = 600_000.0
+"""Waits end by events; this limit, in milliseconds, only ends a page on which the event can never come."""
 
 
 @contextmanager

@@ -339,6 +339,16 @@ def test_a_permit_with_limits_pauses_an_older_consent_and_not_itself(run: Runner
     assert consenting(run, ward) == 2
 
 
+def test_a_report_is_written_as_a_page_to_print(run: Runner, ward: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    words = f"consent subject B000001 --policy {ward} --out {page} --language fr"
+    assert run(words).code == 0
+    text = page.read_text(encoding="utf-8")
+    assert all(part in text for part in ('lang="fr"', "B000001", "50 cas sur 100", "/consent"))
+    assert "<form" not in text
+    assert [run(words).code, run(f"{words.replace('fr', 'xx')}x").code] == [2, 2], "a file is never replaced"
+
+
 def test_a_guardian_decides_until_the_person_comes_of_age(run: Runner, ward: Path) -> None:
     told = f"--policy {ward} --json"
     given = run(f"consent give B000001 --at 2026-06-01 --guardian mother --of-age 2026-07-01 {told}")

@@ -88,7 +88,7 @@ def _with(name: str, text: str) -> Callable[[dict[str, str]], dict[str, str]]:
 
 _BOMB = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;'>]><project><name>&b;</name></project>"
 _OUTSIDE = "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/hostname'>]><project><name>&a;</name></project>"
-HOSTILE = {
+HOSTILE: dict[str, Callable[[dict[str, str]], dict[str, str]]] = {
     "entities": _with("project.xml", _BOMB),
     "an external entity": _with("project.xml", _OUTSIDE),
     "deep XML": _with("input/config.xml", "<a>" * 5000 + "</a>" * 5000),

@@ -75,7 +75,7 @@ READS = {
 }
 """Verbs that read a ledger."""
 WITHOUT = frozenset(
-    {"coarsen", "local estimate"}
+    {"coarsen", "local estimate", "local plan"}
     | {f"consent {verb}" for verb in ("import", "status", "give", "withdraw", "correct", "receipt", "check")}
 )
 """Verbs that take a policy or a survey, and use no ledger."""

@@ -77,7 +77,7 @@ def test_a_history_is_a_card_and_a_frame_and_gives_answers_again(client: Client)
     history = client.history(limit=5, others=True)
     (past,) = history
     assert (past.questions, past.cost["births"]["epsilon"], history.next) == (("SELECT 1 FROM births",), "1", None)
-    assert history.to_pandas()["questions"].tolist() == ["SELECT 1 FROM births"]
+    assert history.to_pandas()["queries"].tolist() == ["SELECT 1 FROM births"]
     card = history._repr_html_()
     assert "SELECT 1 FROM births" in card
     assert "left of births" in card

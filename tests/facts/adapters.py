@@ -42,7 +42,7 @@ from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.query import QueryTerms
-from incrowd.queries.query_sets import plain_question
+from incrowd.queries.query_sets import plain_query
 from incrowd.workflows.coarsen.method import Coarser, coarsen
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.graph.reading import open_graph, read_graph
@@ -148,7 +148,7 @@ def of_classical(sqls: Sequence[str], protection: str, mapping: Mapping[str, Any
     records = []
     with warehouse({policy.name: StoredTable(open_source(rows), policy.schema)}) as asked:
         for sql in sqls:
-            question = plain_question(sql, Catalog((relation,)))
+            question = plain_query(sql, Catalog((relation,)))
             plan = _Classical(
                 question, relation, protection_of(protection), b"s" * 32, "sqlite:///classical.sqlite"
             ).plan

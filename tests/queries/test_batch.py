@@ -20,7 +20,7 @@ from incrowd.core.terms import Theorem
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.mechanisms.vector_noise import AddCube, AddGaussianVector
 from incrowd.queries.batch import Batch, batch
-from incrowd.queries.language.reading import split_questions
+from incrowd.queries.language.reading import split_queries
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import price_of
 from incrowd.queries.query import Catalog, QueryTerms, Relation
@@ -138,4 +138,4 @@ def test_a_batch_reads_all_rows_and_has_questions() -> None:
 @pytest.mark.parametrize("text", ["", " ; ; ", "-- nothing", "SELECT 'open"])
 def test_a_text_without_questions_is_bad_input(text: str) -> None:
     with pytest.raises(InvalidParameter):
-        split_questions(text)
+        split_queries(text)

@@ -16,7 +16,7 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.classical_answers import AnswerClassically, PerturbedCopy, RandomSample, SizeControl, protection_of
 from incrowd.queries.query import AggregateKind, Catalog, Relation
-from incrowd.queries.query_sets import QuerySet, plain_question
+from incrowd.queries.query_sets import QuerySet, plain_query
 
 PAY = {place: Fraction(1000 + 37 * place) for place in range(20)}
 
@@ -104,4 +104,4 @@ def test_what_is_no_protection_is_bad_input(written: str) -> None:
 def test_only_one_number_about_one_table_is_answered(sql: str) -> None:
     staff = Relation("staff", Schema((Column("sex"),)), "staff")
     with pytest.raises(QueryRefused):
-        plain_question(sql, Catalog((staff,)))
+        plain_query(sql, Catalog((staff,)))

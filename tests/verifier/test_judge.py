@@ -23,15 +23,20 @@ from incrowd.core.certificate import (
     meaning_digest,
     release_id,
 )
+from incrowd.core.claims.privacy import Concentrated
 from incrowd.core.domain import Categories
+from incrowd.core.guarantee import Guarantee
 from incrowd.core.hierarchy.flat import Flat
+from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.schema import Column, Role, Schema
+from incrowd.core.steps.around import ConsentGate
 from incrowd.core.steps.rows import KeepRows
+from incrowd.core.steps.step import ClaimBasis
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Infeasible
 from incrowd.methods.anonymity.safe import Safe
 from incrowd.verifier.check import CheckOutcome
-from incrowd.verifier.judge import judge
+from incrowd.verifier.judge import check_numbers, judge
 from incrowd.workflows.registry import check_of
 
 SEX = Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M"))))
@@ -113,3 +118,53 @@ def test_a_step_that_keeps_more_rows_of_a_person_than_the_unit_has_fails() -> No
     assert "the rows per person do not match the guarantee's unit" in [
         outcome.problem.text for outcome in decided(forged) if outcome.problem is not None
     ]
+
+
+SMALL = Safe({}, epsilon=Fraction(1), delta=Fraction(1, 10**6), rate=Fraction(1, 10))
+
+
+def texts(made: Certificate) -> list[str]:
+    """Return what is found to be wrong, in words."""
+    return [outcome.problem.text for outcome in decided(made) if outcome.problem is not None]
+
+
+def test_amounts_that_the_release_did_not_cost_fail() -> None:
+    made = certificate(SMALL, Schema((SEX,)))
+    spent = made.accounting.spent
+    free, more = replace(spent, delta="0"), Amounts("99", "0.1")
+    for accounting, problem in (
+        (replace(made.accounting, spent=free, total=free), "the charge is not the cost of the claim"),
+        (replace(made.accounting, total=free, releases=2), "the total is smaller than the cost of this release"),
+        (replace(made.accounting, total=more), "the total does not match the number of releases"),
+    ):
+        assert texts(replace(made, accounting=accounting)).count(problem) == 1
+    assert "the total" not in "".join(texts(replace(made, accounting=replace(made.accounting, total=more, releases=2))))
+
+
+def test_a_consent_gate_that_read_no_registry_fails() -> None:
+    schema = Schema((SEX, ID), Unit(Kind.PERSON, column="id"))
+    made = certificate(SMALL, schema)
+    gated = replace(made, steps=(ConsentGate("research"), *made.steps))
+    assert "its consent gate has no run and no registry snapshot" in texts(gated)
+
+
+def test_a_rho_below_that_of_the_loss_fails() -> None:
+    guarantee = Guarantee(ZeroConcentrated(Fraction(1, 10)), Unit(), ())
+    basis = ClaimBasis(guarantee, (), {})
+    for rho, wrong in ((Fraction(1, 10), False), (Fraction(9, 100), True)):
+        claim = Concentrated(unit=Unit(), theorem=(), rho=rho, adjacency=Adjacency.ADD_REMOVE, max_rows=1)
+        assert (check_numbers(claim, basis) is not None) == wrong
+
+
+def test_steps_that_such_a_release_does_not_have_fail() -> None:
+    made = certificate(SMALL, Schema((SEX,)))
+    assert "such a release does not have these steps in this order" in texts(replace(made, steps=made.steps[::-1]))
+    assert "such a release does not have these steps in this order" in texts(
+        replace(made, steps=(*made.steps, made.steps[-1]))
+    )
+
+
+def test_claims_in_another_order_or_twice_fail() -> None:
+    made = certificate(SMALL, Schema((SEX,)))
+    for claims in (made.claims[::-1], (*made.claims, made.claims[0])):
+        assert "they are in the wrong order" in texts(replace(made, claims=claims))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 ATTACKS: tuple[tuple[str, str], ...] = (
     ("linkage", "records.linkage"),
+    ("household-linkage", "records.households"),
     ("homogeneity", "records.homogeneity"),
     ("skewness", "records.homogeneity"),
     ("learning", "records.learning"),
@@ -39,7 +40,7 @@ def attack_names() -> tuple[str, ...]:
     """Return the attacks by name.
 
     >>> attack_names()[:2]
-    ('linkage', 'homogeneity')
+    ('linkage', 'household-linkage')
     """
     return tuple(name for name, _ in ATTACKS)
 

@@ -38,7 +38,12 @@ Guardian = Annotated[
 OfAge = Annotated[
     str | None, typer.Option("--of-age", metavar="DAY", help="Day from which the person decides; ends the consent.")
 ]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page to this file.")]
+Language = Annotated[
+    str, typer.Option("--language", metavar="LANGUAGE", help="Language of the page: en, de, fr, es or nl.")
+]
 NewPurpose = Annotated[bool, typer.Option("--new-purpose", help="Accept a purpose that no decision was ever about.")]
+_FIELDS = ("purpose", "at", "valid_from", "valid_to", "basis", "notice", "guardian", "of_age")
 _FAILED = 1
 _LISTED = 50
 consent = typer.Typer(help="Record consent, and show its consequences for releases.", no_args_is_help=True)
@@ -87,10 +92,9 @@ def import_(options: ImportOptions) -> None:
         lines += [(one.place, f"skipped: {one.reason}.") for one in imported.skipped]
         hidden = len(imported.notes) + len(imported.skipped) - _LISTED
         more = [("and", f"{hidden:,} more; --json lists all")] if hidden > 0 else []
-        counts = [("decisions", f"{imported.count:,}")]
-        counts += [("not in the table", f"{imported.absent:,}")] if imported.absent else []
-        counts += [("before a later consent", f"{imported.overridden:,}")] if imported.overridden else []
-        print_table("Recorded", [*counts, *lines[:_LISTED], *more])
+        rare = {"not in the table": imported.absent, "before a later consent": imported.overridden}
+        lines = [(name, f"{count:,}") for name, count in rare.items() if count] + lines[:_LISTED]
+        print_table("Recorded", [("decisions", f"{imported.count:,}"), *lines, *more])
     if not imported.ok:
         raise typer.Exit(_FAILED)
 
@@ -141,8 +145,7 @@ def give(options: GiveOptions) -> None:
     """Record that a person consents. Exit 1 if the table has other IDs that are written almost like this one."""
     from incrowd.governance.consent.event import Decided
 
-    names = ("purpose", "at", "valid_from", "valid_to", "basis", "notice", "guardian", "of_age")
-    more = {name: getattr(options, name) for name in names} | {"new_purpose": "yes" if options.new_purpose else None}
+    more = {name: getattr(options, name) for name in _FIELDS} | {"new_purpose": "yes" if options.new_purpose else None}
     _decide(options.policy, options.id, Decided.GIVE, more, options.as_json)
 
 
@@ -192,6 +195,8 @@ class CorrectOptions:
     valid_to: Until = None
     basis: Basis = None
     notice: Notice = None
+    guardian: Guardian = None
+    of_age: OfAge = None
     as_json: Json = False
 
 
@@ -206,8 +211,7 @@ def correct(options: CorrectOptions) -> None:
 
     if options.decision not in list(Decided):
         raise InvalidParameter(f"a decision is one of {', '.join(Decided)}.")
-    names = ("purpose", "at", "valid_from", "valid_to", "basis", "notice")
-    more = {name: getattr(options, name) for name in names} | {"corrects": options.of, "new_purpose": "yes"}
+    more = {name: getattr(options, name) for name in _FIELDS} | {"corrects": options.of, "new_purpose": "yes"}
     _decide(options.policy, options.id, Decided(options.decision), more, options.as_json)
 
 
@@ -232,8 +236,8 @@ def _on_terminal() -> bool:
 
 def _note(decision: ConsentDecision) -> str:
     """Return what the holder should know, with the nearest ids of the table on a terminal, and nowhere else."""
-    nearest = decision.table.nearest if decision.table is not None and not decision.ok else ()
-    ids = f"Nearest IDs in the table: {', '.join(nearest)}." if nearest and _on_terminal() else ""
+    nearest = decision.table.nearest if decision.table is not None and not decision.ok and _on_terminal() else ()
+    ids = f"Nearest IDs in the table: {', '.join(nearest)}." if nearest else ""
     return " ".join(filter(None, (decision.note, ids)))
 
 
@@ -258,13 +262,9 @@ def preview(options: PreviewOptions) -> None:
     if options.as_json:
         print_json(changes.to_json())
     else:
-        lines = [
-            ("purpose", changes.purpose),
-            ("since", changes.since or "no release yet"),
-            ("consent now", f"{changes.consenting:,}"),
-            ("left, with a row", f"{changes.leavers:,}"),
-            ("joined, with a row", f"{changes.joiners:,}"),
-        ]
+        lines = [("purpose", changes.purpose), ("since", changes.since or "no release yet")]
+        lines += [("consent now", f"{changes.consenting:,}"), ("left, with a row", f"{changes.leavers:,}")]
+        lines += [("joined, with a row", f"{changes.joiners:,}")]
         for crowd in changes.small:
             cell = ", ".join(f"{name} {label}" for name, label in zip(crowd.names, crowd.cell, strict=True))
             lines.append(("below k", f"{cell}: {crowd.now} of {changes.k}, {crowd.before} before"))
@@ -280,31 +280,34 @@ class ReceiptOptions:
 
     policy: PolicyFile
     id: Person
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write an HTML page to this file.")] = None
-    language: Annotated[
-        str, typer.Option("--language", metavar="LANGUAGE", help="Language of the page: en, de, fr, es or nl.")
-    ] = "en"
+    out: Out = None
+    language: Language = "en"
     as_json: Json = False
 
 
 @takes(ReceiptOptions)
 def receipt(options: ReceiptOptions) -> None:
     """Write a person's consent receipt: as JSON after ISO/IEC TS 27560, or as a page."""
-    from incrowd.governance.consent.phrases import LANGUAGES
     from incrowd.workflows.consent.decisions import receipt
 
-    if options.language not in LANGUAGES:
-        raise InvalidParameter(f"a language is one of {', '.join(LANGUAGES)}.")
+    _check_page(options.out, options.language)
     decisions = receipt(_policy(options.policy), options.id)
     if options.out is not None:
-        if options.out.exists():
-            raise OutputUnavailable(f"{options.out} already exists. Choose another name.")
         options.out.write_text(decisions.to_html(options.language), encoding="utf-8")
     if options.as_json:
         return print_json(decisions.to_json())
     rows = [(str(e.event.decided), e.event.purpose, e.event.at, e.event.valid_to or "") for _, e in decisions.decisions]
     print_table("Decisions", rows or [("none", "", "", "")], header=("decision", "purpose", "at", "until"))
     return None
+
+
+def _check_page(out: Path | None, language: str) -> None:
+    from incrowd.governance.consent.phrases import LANGUAGES
+
+    if language not in LANGUAGES:
+        raise InvalidParameter(f"a language is one of {', '.join(LANGUAGES)}.")
+    if out is not None and out.exists():
+        raise OutputUnavailable(f"{out} already exists. Choose another name.")
 
 
 @dataclass(frozen=True)
@@ -316,17 +319,23 @@ class SubjectOptions:
     token: Annotated[bool, typer.Option("--token", help="Make a one-time token for the page /consent of a server.")] = (
         False
     )
+    out: Out = None
+    language: Language = "en"
     as_json: Json = False
 
 
 @takes(SubjectOptions)
 def subject(options: SubjectOptions) -> None:
     """Show a person's releases: those the person was eligible for, their guarantees and total privacy loss."""
+    from incrowd.workflows.consent.page import subject_page
     from incrowd.workflows.consent.subject import subject_report
 
     if options.token:
         return _print_token(options)
+    _check_page(options.out, options.language)
     report = subject_report(_policy(options.policy), options.id)
+    if options.out is not None:
+        options.out.write_text(subject_page(report, options.id, options.language), encoding="utf-8")
     if options.as_json:
         return print_json(report.to_json())
     lines = [

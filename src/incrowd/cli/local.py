@@ -10,6 +10,7 @@ import typer
 
 from incrowd.cli.options import Json, takes, whole
 from incrowd.cli.output import loss_text, print_json, print_table, print_text, shown_path
+from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -83,6 +84,10 @@ class LocalEstimateOptions:
         typer.Option("--cross", metavar="NAME:NAME", help="Two questions to cross; can be repeated."),
     ] = field(default_factory=list)
     confidence: Annotated[str, typer.Option(metavar="SHARE", help="Confidence of each interval.")] = "0.95"
+    likelihood: Annotated[
+        bool,
+        typer.Option("--likelihood", help="Also show the shares of largest likelihood, for questions with categories."),
+    ] = False
     json: Json = False
 
 
@@ -215,7 +220,9 @@ def estimate(options: LocalEstimateOptions) -> None:
     Without a file, the reports are those that the collector of the survey has stored, also while it runs. Those of a
     shuffled survey are whole batches. Questions can be crossed where a report holds all answers (`answers: all`).
 
-    Estimates are unbiased, so a rare value can have a negative estimate. A projection is biased and has no interval.
+    Estimates are unbiased, so a rare value can have a negative estimate. Shares of largest likelihood are not below
+    zero, add up to one, and are nearer to the truth on average where there are many values; they are biased. The
+    interval of a value does not depend on the estimate.
     """
     from incrowd.core.rounding import exact
     from incrowd.workflows.collect.collector import Collector
@@ -226,7 +233,7 @@ def estimate(options: LocalEstimateOptions) -> None:
 
     file = load_survey(options.survey)
     sent = Collector.beside(opened_survey(file)).reports() if options.reports is None else read_reports(options.reports)
-    query = EstimateQuery(options.ranges, options.crosses, exact(options.confidence, "confidence"))
+    query = EstimateQuery(options.ranges, options.crosses, exact(options.confidence, "confidence"), options.likelihood)
     questions = estimate_reports(file.survey, sent, query)
     if options.json:
         print_json({"questions": [question.to_json() for question in questions]})
@@ -237,9 +244,17 @@ def estimate(options: LocalEstimateOptions) -> None:
 
 def show_estimates(question: QuestionEstimates) -> None:
     """Print the estimates of a question as a table."""
+    likely = any(value.likeliest is not None for value in question.estimates)
     rows = [
-        (value.value, f"{value.estimate:.4f}", f"{value.low:.4f} to {value.high:.4f}") for value in question.estimates
+        (
+            value.value,
+            f"{value.estimate:.4f}",
+            f"{value.low:.4f} to {value.high:.4f}",
+            *([f"{value.likeliest:.4f}"] if likely else []),
+        )
+        for value in question.estimates
     ]
     percent = float(100 * question.confidence)
     note = f"{percent:g} % confidence intervals (pointwise), about {question.about}."
-    print_table(f"{question.question}: {question.people:,} reports", rows, note, ("value", "estimate", "interval"))
+    head = ("value", "estimate", "interval", *(["likeliest"] if likely else []))
+    print_table(f"{question.question}: {counted(question.people, 'report')}", rows, note, head)

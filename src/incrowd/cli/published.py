@@ -41,7 +41,7 @@ def show_routes(routes: RouteTable) -> None:
     print_table(
         "Routes, by the schema and public numbers alone",
         [_route(offer) for offer in routes.offers],
-        f"{advice}: {routes.reason}.",
+        f"{advice}: {routes.reason.removesuffix('.')}.",
         header=("--for", "keeps", "error, remaining risk, price"),
     )
 

@@ -128,7 +128,7 @@ def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:
     """Answer the queries of a file, separated by semicolons, for one charge."""
-    from incrowd.queries.language.reading import split_questions
+    from incrowd.queries.language.reading import split_queries
     from incrowd.workflows.query.request import REPEATED, BatchAnswer, BatchRequest, CostEstimate
     from incrowd.workflows.query.service import publish_answer
     from incrowd.workflows.release.deliver import Destination
@@ -140,7 +140,7 @@ def _answer_batch(options: QueryOptions, file: Path) -> None:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise InvalidParameter(f"{file} cannot be read as UTF-8 text: give a file of queries.") from None
-    asking = BatchRequest(split_questions(text), terms_of(options), options.analyst)
+    asking = BatchRequest(split_queries(text), terms_of(options), options.analyst)
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
         reply: CostEstimate | BatchAnswer = service.price(asking) if options.price else service.ask(asking)
     if options.out is not None and isinstance(reply, BatchAnswer):

@@ -72,19 +72,19 @@ class Client:
         priced: dict[str, Any] = self._transport.post("/v1/price", body)
         return priced
 
-    def query_batch(self, questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None) -> Replies:
+    def query_batch(self, queries: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None) -> Replies:
         """Ask several queries about one dataset, and pay for all answers together.
 
         Each query is a text, or a text and the values for its question marks.  The same ones at the same price again
         get the same answers and cost the dataset nothing.
         """
-        return Replies.of(self._transport.post("/v1/batch", _batch(questions, epsilon, delta)))
+        return Replies.of(self._transport.post("/v1/batch", _batch(queries, epsilon, delta)))
 
     def price_batch(
-        self, questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None
+        self, queries: Sequence[BatchedQuery], epsilon: Number, delta: Number | None = None
     ) -> dict[str, Any]:
         """Say what several queries would cost together, and how exact each answer would be; nothing is charged."""
-        priced: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(questions, epsilon, delta))
+        priced: dict[str, Any] = self._transport.post("/v1/batch/price", _batch(queries, epsilon, delta))
         return priced
 
     def history(self, limit: int = 50, before: int | None = None, *, others: bool = False) -> QueryHistory:
@@ -128,12 +128,12 @@ def _body(sql: str, epsilon: Number | None, delta: Number | None, more: dict[str
     return {name: None if value is None else str(value) for name, value in fields.items()}
 
 
-def _batch(questions: Sequence[BatchedQuery], epsilon: Number, delta: Number | None) -> dict[str, Any]:
-    if isinstance(questions, str):
+def _batch(queries: Sequence[BatchedQuery], epsilon: Number, delta: Number | None) -> dict[str, Any]:
+    if isinstance(queries, str):
         raise InvalidParameter("a batch is a list of queries, or of pairs of a query and its parameters.")
     statements = []
-    for question in questions:
-        sql, parameters = (question, ()) if isinstance(question, str) else question
+    for query in queries:
+        sql, parameters = (query, ()) if isinstance(query, str) else query
         statements.append({"sql": sql} | _parameters(parameters))
     return {"questions": statements, "epsilon": str(epsilon), "delta": None if delta is None else str(delta)}
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FIRST = 3
 """How many queries that were paid for as one a card shows."""
-_HEAD = ("when", "questions", "cost", "spent after it", "id")
+_HEAD = ("when", "queries", "cost", "spent after it", "id")
 
 
 class BudgetCard(dict[str, Any]):

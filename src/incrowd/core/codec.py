@@ -105,7 +105,7 @@ def pick(classes: Iterable[type[Value]], plain: Any, write: Callable[[Value], An
             value = cast("Value", read_as(cls, {name: plain[name] for name in _names(cls) if name in plain}))
             if write(value) == plain:
                 return value
-        except _READING:
+        except _READING:  # another class may fit; what fits none is refused by the caller
             continue
     return None
 
@@ -160,7 +160,7 @@ def _first(hints: list[Any], plain: Any) -> Any:
             value = read_as(hint, plain)
             if encode(value) == plain:
                 return value
-        except _READING:
+        except _READING:  # another type of the union may fit; the last one raises
             continue
     return read_as(hints[-1], plain)
 

@@ -142,7 +142,7 @@ def fork_worker(limits: Limits) -> int | None:
 def _pass_on(number: int, worker: int) -> None:
     """Pass a signal on; a terminal sends Ctrl-C to both already."""
     if number != signal.SIGINT or not os.isatty(0):
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError):  # it ended in the meantime
             os.kill(worker, number)
 
 
@@ -170,7 +170,7 @@ def watch(worker: int, receiver: Connection, limits: Limits, tell: Tell | None =
         if receiver.poll(_PAUSE):
             try:
                 message = receiver.recv()
-            except (EOFError, OSError):
+            except (EOFError, OSError):  # the worker died: the caller reports it by its exit code
                 return None
             match message:
                 case ("limits", Limits() as limits):

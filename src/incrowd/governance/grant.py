@@ -95,7 +95,7 @@ def matches(stored: str | None, password: str) -> bool:
         return False
     try:
         return hasher.verify(stored, password[:_LONGEST_PASSWORD])
-    except (Argon2Error, InvalidHashError):
+    except (Argon2Error, InvalidHashError):  # a wrong password, or no hash: fail closed
         return False
 
 

@@ -281,7 +281,6 @@ class AnswerTables(_Tables):
 
     @cached_property
     def parts(self) -> tuple[AnswerTable, ...]:
-        """A table for each answer."""
         return tuple(AnswerTable(answer.to_arrow()) for answer in self.answers)
 
 

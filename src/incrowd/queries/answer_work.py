@@ -44,13 +44,13 @@ def answer_steps(measured: Measured | Batch, units: int) -> int:
 
 def _steps(measured: Measured | Batch, units: int) -> int:
     match measured:
-        case Measurement(question=question):
-            return _of_question(question, _rows(measured, units)).steps
+        case Measurement(question=query):
+            return _of_query(query, _rows(measured, units)).steps
         case Batch():
-            counted = (question.question for shared in measured.workloads for question in shared.questions)
-            free = sum(_of_question(question, _known_rows(question)).steps for question in counted)
+            counted = (query.question for shared in measured.workloads for query in shared.questions)
+            free = sum(_of_query(query, _known_rows(query)).steps for query in counted)
             return free + sum(_steps(one, units) for one in measured.measurements)
-    parts = [_of_question(one.question, _rows(one, units)) for one in measured.measurements]
+    parts = [_of_query(one.question, _rows(one, units)) for one in measured.measurements]
     return sum(part.steps for part in parts) + _of_sheet(measured.question.sheet, parts).steps
 
 
@@ -65,26 +65,26 @@ class _Work:
 
 def _rows(measured: Measurement, units: int) -> int:
     """Return how many rows an answer has at most: groups that are known, or as many as so many units can fill."""
-    question, threshold = measured.question, measured.noise_choice.threshold
-    if question.public_keys:
-        return _known_rows(question)
+    query, threshold = measured.question, measured.noise_choice.threshold
+    if query.public_keys:
+        return _known_rows(query)
     least = 1 if threshold is None else max(1, threshold.least)
-    groups = min(_MOST_ROWS, math.ceil(units * question.contribution.groups / least))
-    return groups * (1 + len(question.totals))
+    groups = min(_MOST_ROWS, math.ceil(units * query.contribution.groups / least))
+    return groups * (1 + len(query.totals))
 
 
-def _known_rows(question: Query) -> int:
-    return question.declared_groups * (1 + len(question.totals))
+def _known_rows(query: Query) -> int:
+    return query.declared_groups * (1 + len(query.totals))
 
 
-def _of_question(question: Query, rows: int) -> _Work:
-    steps, widths = _of_operations(question.operations, rows, {key.name: _key_width(key) for key in question.keys})
-    trees: Iterable[exp.Expr | None] = (question.having, *(term.this for term in question.order))
+def _of_query(query: Query, rows: int) -> _Work:
+    steps, widths = _of_operations(query.operations, rows, {key.name: _key_width(key) for key in query.keys})
+    trees: Iterable[exp.Expr | None] = (query.having, *(term.this for term in query.order))
     steps += sum(_cost(tree, widths) for tree in trees if tree is not None)
-    outputs = [output.expression for output in question.outputs]
+    outputs = [output.expression for output in query.outputs]
     steps += sum(_cost(tree, widths) for tree in outputs)
     lengths = tuple(_width(tree, widths) for tree in outputs)
-    return _Work(_AGGREGATE * len(question.aggregates) + rows * steps, rows, lengths)
+    return _Work(_AGGREGATE * len(query.aggregates) + rows * steps, rows, lengths)
 
 
 def _of_sheet(sheet: ops.Sheet, parts: Sequence[_Work], together: frozenset[int] = frozenset({1})) -> _Work:

@@ -98,7 +98,7 @@ class Batch:
     @property
     def notes(self) -> tuple[str, ...]:
         """How queries are answered together, and what their numbers are of, where that is not the whole table."""
-        caps = (question.caps.sentence for question in self.questions)
+        caps = (query.caps.sentence for query in self.questions)
         return (*(workload.words for workload in self.workloads), *dict.fromkeys(filter(None, caps)))
 
     @property
@@ -115,7 +115,7 @@ class Batch:
         return sum(workload.total for workload in self.workloads) + sum(alone)
 
 
-def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
+def batch(queries: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Catalog | None = None) -> Batch:
     """Plan queries together: each gets a share of ε (or ρ) in proportion to what it asks for.
 
     With a δ there are two ways, and the one with the narrower noise is taken: shares of ε, which add up; or shares of
@@ -134,16 +134,16 @@ def batch(questions: Sequence[Query], unit: Unit, terms: QueryTerms, catalog: Ca
     >>> [each.terms.epsilon for each in batch([count, count], Unit(), QueryTerms(epsilon=1)).measurements]
     [Fraction(1, 2), Fraction(1, 2)]
     """
-    if not questions:
+    if not queries:
         raise InvalidParameter("a batch needs at least one query.")
     if terms.epsilon is None or terms.rate is not None:
         raise InvalidParameter("a batch reads all rows and is paid for by one epsilon for all: give epsilon, no rate.")
-    for question in questions:
-        check_names(output.name for output in question.outputs)
-    shares = _shares(questions, unit)
-    plans = [_pure(questions, unit, terms, shares)]
+    for query in queries:
+        check_names(output.name for output in query.outputs)
+    shares = _shares(queries, unit)
+    plans = [_pure(queries, unit, terms, shares)]
     if terms.delta:
-        plans.append(_concentrated(questions, unit, terms, shares))
+        plans.append(_concentrated(queries, unit, terms, shares))
     chosen = min(plans, key=lambda plan: plan.width) if catalog is None else _together(plans, catalog)
     _ = chosen.plan  # refused here, if it costs more than was offered
     return chosen
@@ -159,7 +159,7 @@ def _together(plans: Sequence[Batch], catalog: Catalog) -> Batch:
         place: counting(measured.question, plans[0].unit, catalog)
         for place, measured in enumerate(plans[0].measurements)
     }
-    counts = {place: question for place, question in counting_queries.items() if question is not None}
+    counts = {place: query for place, query in counting_queries.items() if query is not None}
     groups = SetPlanner.of(counts, catalog) if len(counts) > 1 else None
     if groups is None or not groups.sources:
         return min(plans, key=lambda plan: plan.width)
@@ -196,40 +196,38 @@ def _with_gains(plan: Batch, alone: Batch) -> Batch:
     return replace(plan, workloads=tuple(gained))
 
 
-def _shares(questions: Sequence[Query], unit: Unit) -> list[Fraction]:
+def _shares(queries: Sequence[Query], unit: Unit) -> list[Fraction]:
     """Return for each query its number of statistics and picks, as a share of all."""
-    trials = [measurement(question, unit, _trial(question)) for question in questions]
+    trials = [measurement(query, unit, _trial(query)) for query in queries]
     parts = [len(trial.sums.all) + len(trial.picks) for trial in trials]
     return [Fraction(part, sum(parts)) for part in parts]
 
 
-def _trial(question: Query) -> QueryTerms:
-    return QueryTerms(epsilon=Fraction(1), delta=Fraction(0) if question.public_keys else Fraction(1, 10**6))
+def _trial(query: Query) -> QueryTerms:
+    return QueryTerms(epsilon=Fraction(1), delta=Fraction(0) if query.public_keys else Fraction(1, 10**6))
 
 
-def _pure(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    if not terms.delta and not all(question.public_keys for question in questions):
+def _pure(queries: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+    if not terms.delta and not all(query.public_keys for query in queries):
         raise InvalidParameter("groups without declared values need a threshold, and that a delta: give one.")
     epsilon = terms.epsilon or Fraction(0)
-    paid = [
-        QueryTerms(epsilon=epsilon * share, delta=delta) for share, delta in _deltas(questions, shares, terms.delta)
-    ]
-    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    paid = [QueryTerms(epsilon=epsilon * share, delta=delta) for share, delta in _deltas(queries, shares, terms.delta)]
+    made = tuple(measurement(query, unit, own) for query, own in zip(queries, paid, strict=True))
     return Batch(made, unit, sum((measured.noise_choice.delta for measured in made), Fraction(0)), terms)
 
 
-def _concentrated(questions: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
-    hidden = Fraction(0) if all(question.public_keys for question in questions) else terms.delta / 2
+def _concentrated(queries: Sequence[Query], unit: Unit, terms: QueryTerms, shares: Sequence[Fraction]) -> Batch:
+    hidden = Fraction(0) if all(query.public_keys for query in queries) else terms.delta / 2
     rho = largest_rho(terms.epsilon or Fraction(0), terms.delta - hidden)
-    paid = [QueryTerms(rho=rho * share, delta=delta) for share, delta in _deltas(questions, shares, hidden)]
-    made = tuple(measurement(question, unit, own) for question, own in zip(questions, paid, strict=True))
+    paid = [QueryTerms(rho=rho * share, delta=delta) for share, delta in _deltas(queries, shares, hidden)]
+    made = tuple(measurement(query, unit, own) for query, own in zip(queries, paid, strict=True))
     return Batch(made, unit, terms.delta, terms)
 
 
 def _deltas(
-    questions: Sequence[Query], shares: Sequence[Fraction], delta: Fraction
+    queries: Sequence[Query], shares: Sequence[Fraction], delta: Fraction
 ) -> Iterator[tuple[Fraction, Fraction]]:
     """Yield the share of each query, and its part of a δ that the queries with undeclared groups divide."""
-    unknown = sum(not question.public_keys for question in questions)
-    for question, share in zip(questions, shares, strict=True):
-        yield share, Fraction(0) if question.public_keys else delta / unknown
+    unknown = sum(not query.public_keys for query in queries)
+    for query, share in zip(queries, shares, strict=True):
+        yield share, Fraction(0) if query.public_keys else delta / unknown

@@ -50,7 +50,7 @@ from incrowd.queries.steps.query import (
     RowSample,
     Understand,
 )
-from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_question
+from incrowd.queries.steps.workload import AnswerSet, CountBlocks, CountGroups, each_query
 from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order, maybe, one, some
 from incrowd.verifier.slow_accountant.crowds import TOLERANCE
 from incrowd.verifier.slow_accountant.noise import concentrated_delta, cube_tail, gaussian_tail, laplace_tail
@@ -59,7 +59,7 @@ GROUPS = (OneGroup, GroupRows, ListedGroups, OpenGroups)
 NOISES = (CubeNoise, LaplaceNoise, GaussianNoise, SharedGaussianNoise)
 COUNT_NOISES = (LaplaceNoise, GaussianNoise)
 PICKS = (PrivatePick, ConcentratedPick)
-QUESTION = (
+QUERY = (
     one(Understand),
     maybe(RowSample),
     one(BoundContribution),
@@ -107,14 +107,14 @@ class QueryCheck(Check):
 
 
 def _contradiction(statement: Statement) -> Problem | None:
-    """Return that the steps of a query are out of order, that noise is worth more than it says, or other columns."""
-    questions = questions_of(statement.steps)
-    sets = [steps[0] for steps in questions if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
-    alone = [steps for steps in questions if not any(isinstance(step, AnswerSet) for step in steps)]
+    """Return a problem if steps of a query are out of order, its noise is too small, or columns differ."""
+    queries = queries_of(statement.steps)
+    sets = [steps[0] for steps in queries if len(steps) == 1 and isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in queries if not any(isinstance(step, AnswerSet) for step in steps)]
     places = [place for group in sets for place in group.places]
     apart = len(set(places)) == len(places) and max(places, default=-1) < len(places) + len(alone)
-    whole = apart and len(sets) + len(alone) == len(questions)
-    if not whole or not all(in_order(steps, QUESTION) for steps in alone):
+    whole = apart and len(sets) + len(alone) == len(queries)
+    if not whole or not all(in_order(steps, QUERY) for steps in alone):
         return Problem("the steps are not those of an answer, in their order")
     problems = (_low_threshold(steps) or _dear_noise(steps) or _moved_scores(steps) for steps in alone)
     problem = next((problem_ for problem_ in (*map(_strange_set, sets), *problems) if problem_ is not None), None)
@@ -129,12 +129,12 @@ def _contradiction(statement: Statement) -> Problem | None:
 def _answered(statement: Statement) -> list[tuple[str, ...]]:
     """Return the columns of each answer, without their intervals."""
     made = [step.columns for step in statement.steps if isinstance(step, Combine)]
-    questions = each_question(questions_of(statement.steps))
-    return made or [step.columns for steps in questions for step in steps if isinstance(step, GiveAnswer)]
+    queries = each_query(queries_of(statement.steps))
+    return made or [step.columns for steps in queries for step in steps if isinstance(step, GiveAnswer)]
 
 
 def _strange_set(answer_set: AnswerSet) -> Problem | None:
-    """Return that a query workload is not answered from tables of counts, or about other tables, or None."""
+    """Return a problem if a query workload is not answered from tables of counts, or about other tables, else None."""
     counted = answer_set.parts
     if not all(in_order(steps, FREE) for steps in answer_set.questions) or not all(
         in_order(steps, TABLE) for steps in counted
@@ -153,7 +153,7 @@ def _strange_set(answer_set: AnswerSet) -> Problem | None:
 
 
 def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Problem | None:
-    """Return that blocks are not those of the queries that they name, or do not tell what is asked, or None."""
+    """Return a problem if blocks are not those of the queries that they name, else None."""
     groups = [step.groups for steps in answer_set.questions for step in steps if isinstance(step, OneGroup | GroupRows)]
     named = {place for step in blocks for place in step.questions or ()}
     if any(step.blocks != sum(groups[place] for place in step.questions) for step in blocks if step.questions):
@@ -162,7 +162,7 @@ def _strange_blocks(answer_set: AnswerSet, blocks: Sequence[CountBlocks]) -> Pro
     return None if complete else Problem("the blocks of a set of queries do not tell what is asked")
 
 
-def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
+def queries_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
     """Return the steps of each query; one answer may be made of several."""
     if not isinstance(steps[0], QueryBatch) or any(not isinstance(step, Combine) for step in steps[1:]):
         return (steps,)
@@ -170,7 +170,7 @@ def questions_of(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], ...]:
 
 
 def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that somebody alone in up to all of a unit's groups reaches the threshold in some too often, or None."""
+    """Return a problem if a unit alone in its groups reaches the threshold too often, else None."""
     kinds = (BoundContribution, AddUp, NoiseOnSums, GroupThreshold)
     match [step for step in steps if isinstance(step, kinds)]:
         case [BoundContribution() as reach, AddUp() as sums, NoiseOnSums() as noise, GroupThreshold() as threshold]:
@@ -182,7 +182,7 @@ def _low_threshold(steps: tuple[Step, ...]) -> Problem | None:
 
 
 def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that Gaussian noise costs more than its share of ε and δ, or None."""
+    """Return a problem if Gaussian noise costs more than its share of ε and δ, else None."""
     sums = next((step for step in steps if isinstance(step, AddUp)), None)
     noise = next((step for step in steps if isinstance(step, SharedGaussianNoise)), None)
     if sums is None or noise is None:
@@ -194,7 +194,7 @@ def _dear_noise(steps: tuple[Step, ...]) -> Problem | None:
 
 
 def _moved_scores(steps: tuple[Step, ...]) -> Problem | None:
-    """Return that a unit's rows move the scores of a pick further than its steps say, tried on small tables."""
+    """Return a problem if a unit's rows move the scores of a pick further than its steps say, tried on small tables."""
     rows = next(step.rows for step in steps if isinstance(step, BoundContribution))
     for pick in steps:
         if isinstance(pick, PrivatePick) and _furthest(pick) * rows > pick.sensitivity:

@@ -195,7 +195,7 @@ class AnswerClassically(Step):
     broken_by: Exposure
 
     @classmethod
-    def of(cls, question: str, protection: Protection) -> AnswerClassically:
+    def of(cls, query: str, protection: Protection) -> AnswerClassically:
         """Return the step that answers a query by a protection.
 
         >>> from incrowd.core.unit import Unit
@@ -204,7 +204,7 @@ class AnswerClassically(Step):
         >>> step.around(StepGuarantee(), Unit()).loss.criterion
         'classical answer by size-control'
         """
-        return cls(question, protection.name, protection.parameters, protection.source, protection.broken_by)
+        return cls(query, protection.name, protection.parameters, protection.source, protection.broken_by)
 
     @property
     def sentence(self) -> str:

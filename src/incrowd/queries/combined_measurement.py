@@ -44,15 +44,15 @@ _MOST_TOGETHER = 1024
 _KINDS: dict[Type, type] = {Type.TEXT: str, Type.DATE: date, Type.BOOLEAN: bool}
 
 
-def measure(question: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
+def measure(query: Interpreted, unit: Unit, terms: QueryTerms) -> Measured:
     """Return how a query is answered on these terms, alone or as a combination of several; no row is read."""
-    check_names(column.name for column in (question.outputs if isinstance(question, Query) else question.sheet.columns))
-    if isinstance(question, Query):
-        return measurement(question, unit, terms)
+    check_names(column.name for column in (query.outputs if isinstance(query, Query) else query.sheet.columns))
+    if isinstance(query, Query):
+        return measurement(query, unit, terms)
     if terms.epsilon is None or terms.rate is not None:
         raise InvalidParameter("a query that combines answers has one epsilon for all: give epsilon, and no rate.")
-    check_sheet(question.sheet)
-    return CombinedMeasurement(question, batch(question.parts, unit, terms), terms)
+    check_sheet(query.sheet)
+    return CombinedMeasurement(query, batch(query.parts, unit, terms), terms)
 
 
 @dataclass(frozen=True)
@@ -249,14 +249,14 @@ class _Contents:
         return _Content(tuple(answer_columns), undeclared, own, chosen)
 
 
-def _choosing(question: Query) -> bool:
+def _choosing(query: Query) -> bool:
     """Return whether noise decides which groups of an answer are left: by a condition, or by their order and a cut."""
-    noise = {aggregate.name: Parts({0}) for aggregate in question.aggregates}
-    noise = {output.name: _of(output.expression, noise) for output in question.outputs} | noise  # ORDER BY knows both
-    operations = question.operations or (
-        *(() if question.having is None else (ops.Keep(question.having),)),
-        ops.Sort(question.order),
-        *(() if question.limit is None and not question.offset else (ops.Take(question.limit, question.offset),)),
+    noise = {aggregate.name: Parts({0}) for aggregate in query.aggregates}
+    noise = {output.name: _of(output.expression, noise) for output in query.outputs} | noise  # ORDER BY knows both
+    operations = query.operations or (
+        *(() if query.having is None else (ops.Keep(query.having),)),
+        ops.Sort(query.order),
+        *(() if query.limit is None and not query.offset else (ops.Take(query.limit, query.offset),)),
     )
     return bool(_traced(operations, noise, Parts())[1])
 

@@ -75,7 +75,6 @@ class QueryPlan(Plan):
 
     @property
     def verb(self) -> str:
-        """What happens to the output, for messages."""
         return "answered"
 
     def failure(self, error: IncrowdError) -> IncrowdError:
@@ -88,7 +87,7 @@ class QueryPlan(Plan):
         return {name: self.guarantee if unit == own else fold(self.steps, unit, delta) for name, unit in units.items()}
 
 
-def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
+def measurement(query: Query, unit: Unit, terms: QueryTerms) -> Measurement:
     """Return how a query is answered on these terms, or refuse it; no row is read.
 
     With a rate, the statistics must be collected from a secret Poisson sample of the one table that the query reads.
@@ -98,16 +97,16 @@ def measurement(question: Query, unit: Unit, terms: QueryTerms) -> Measurement:
     >>> from incrowd.queries.query import Aggregate, Contribution, AggregateKind, OutputColumn
     >>> count = Aggregate("n", AggregateKind.ROWS)
     >>> rows, output = parse_one("SELECT 1 FROM t"), OutputColumn("n", parse_one("n"), "n")
-    >>> question = Query("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
-    >>> measurement(question, Unit(), QueryTerms(epsilon=1)).expected[0].half_width
+    >>> query = Query("", rows, (), (count,), (output,), Contribution(1, 1), ("t",), ("t",))
+    >>> measurement(query, Unit(), QueryTerms(epsilon=1)).expected[0].half_width
     3.0
     """
-    check_outputs(question)
-    if terms.rate is not None and len(question.tables) != 1:
+    check_outputs(query)
+    if terms.rate is not None and len(query.tables) != 1:
         raise InvalidParameter("a secret sample needs a query of one table: leave the rate out.")
-    if terms.rate is not None and any(aggregate.kind is AggregateKind.DISTINCT for aggregate in question.aggregates):
+    if terms.rate is not None and any(aggregate.kind is AggregateKind.DISTINCT for aggregate in query.aggregates):
         raise InvalidParameter("COUNT(DISTINCT x) does not follow from a sample: leave the rate out.")
-    made = Measurement(question, unit, terms)
+    made = Measurement(query, unit, terms)
     _ = made.picks
     return made
 
@@ -146,7 +145,7 @@ class Measurement:
     @cached_property
     def steps(self) -> tuple[Step, ...]:
         """What will be done, in order."""
-        return question_steps(self.question, self.terms, self.sums, self.noise_choice, self.picks)
+        return steps_of_query(self.question, self.terms, self.sums, self.noise_choice, self.picks)
 
     @cached_property
     def plan(self) -> QueryPlan:
@@ -318,32 +317,32 @@ def _ends(interval: Interval | None) -> tuple[pa.Array | None, pa.Array | None]:
     return (None, None) if interval is None else (pa.array(interval.low), pa.array(interval.high))
 
 
-def question_steps(
-    question: Query, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
+def steps_of_query(
+    query: Query, terms: QueryTerms, sums: Statistics, choice: NoiseChoice, picked: tuple[Pick, ...]
 ) -> tuple[Step, ...]:
     """Return the steps: the query, whose rows, which groups, which sums, which noise, which picks, the answer."""
-    reach = question.contribution
+    reach = query.contribution
     return (
-        query_steps.Understand(question.text, question.tables, terms.to_json()),
+        query_steps.Understand(query.text, query.tables, terms.to_json()),
         *(() if terms.rate is None else (query_steps.RowSample(terms.rate),)),
-        query_steps.BoundContribution(reach.rows, reach.groups, question.caps.rows or None, question.caps.groups),
-        _groups(question),
+        query_steps.BoundContribution(reach.rows, reach.groups, query.caps.rows or None, query.caps.groups),
+        _groups(query),
         *_noisy(sums, choice),
         *(
             _pick(pick, noise_steps.ConcentratedPick if terms.rho is not None else noise_steps.PrivatePick)
             for pick in picked
         ),
-        query_steps.GiveAnswer(tuple(output.name for output in question.outputs)),
+        query_steps.GiveAnswer(tuple(output.name for output in query.outputs)),
     )
 
 
-def _groups(question: Query) -> Step:
-    by = tuple(key.name for key in question.keys)
-    if not question.public_keys:
+def _groups(query: Query) -> Step:
+    by = tuple(key.name for key in query.keys)
+    if not query.public_keys:
         return query_steps.OpenGroups(by)
-    groups = question.declared_groups
-    if question.listed is not None:
-        return query_steps.ListedGroups(by, groups, question.listed.table)
+    groups = query.declared_groups
+    if query.listed is not None:
+        return query_steps.ListedGroups(by, groups, query.listed.table)
     return query_steps.GroupRows(by, groups) if by else query_steps.OneGroup()
 
 

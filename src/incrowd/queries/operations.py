@@ -278,8 +278,8 @@ def is_single(sheet: Sheet, parts: tuple[Query, ...]) -> bool:
     """Return whether a sheet has one row or none, whatever the numbers are."""
     match sheet:
         case PartSheet(part=part):
-            question = parts[part]
-            return _one_left(question.operations, single=not question.keys or question.limit in (0, 1))
+            query = parts[part]
+            return _one_left(query.operations, single=not query.keys or query.limit in (0, 1))
         case RowSheet():
             return True
         case StackedSheet():

@@ -73,10 +73,10 @@ class PlainQuery:
         """Return the query row by row, over the same tables whose rows are numbered by `PLACE`."""
         return understand(self.grouped, Catalog((number_rows(catalog[self.table], size),)))
 
-    def over(self, question: Query, rows: pa.Table, size: int) -> QuerySet:
+    def over(self, query: Query, rows: pa.Table, size: int) -> QuerySet:
         """Return the query set, from what an engine returned for the rows of the bound query."""
-        (aggregate,) = question.aggregates
-        places = rows.column(question.keys[0].name).to_pylist()
+        (aggregate,) = query.aggregates
+        places = rows.column(query.keys[0].name).to_pylist()
         if aggregate.value is None:
             return QuerySet(self.text, aggregate.kind, size, dict.fromkeys(places, Fraction(1)), None, self.conditions)
         numbers = rows.column(aggregate.value.name).to_pylist()
@@ -86,7 +86,7 @@ class PlainQuery:
         return QuerySet(self.text, aggregate.kind, size, values, self.column, self.conditions)
 
 
-def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
+def plain_query(sql: str, catalog: Catalog) -> PlainQuery:
     """Return a query if it is simple enough for classical answers, or refuse it.
 
     Preconditions: any text.  Classical protections are defined for one number about the rows of one table that fit a
@@ -94,27 +94,27 @@ def plain_question(sql: str, catalog: Catalog) -> PlainQuery:
 
     >>> from incrowd.core.schema import Schema
     >>> staff = Relation("staff", Schema((Column("pay", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 9))),)), "staff")
-    >>> plain_question("SELECT SUM(pay) FROM staff WHERE pay > 3", Catalog((staff,))).conditions
+    >>> plain_query("SELECT SUM(pay) FROM staff WHERE pay > 3", Catalog((staff,))).conditions
     frozenset({'pay'})
     """
     text = normal_text(sql)
-    question = understand(text, catalog)
+    query = understand(text, catalog)
     tree = read(text)
     plain = not any(value for part, value in tree.args.items() if part not in _CLAUSES)
-    if not plain or len(question.tables) != 1 or len(list(tree.find_all(exp.Select))) != 1:
+    if not plain or len(query.tables) != 1 or len(list(tree.find_all(exp.Select))) != 1:
         raise QueryRefused("classical answers are one number of one table: SELECT SUM(x) FROM table WHERE ….")
-    if len(question.aggregates) != 1 or len(question.outputs) != 1 or question.outputs[0].aggregate is None:
+    if len(query.aggregates) != 1 or len(query.outputs) != 1 or query.outputs[0].aggregate is None:
         raise QueryRefused("classical answers are one number at a time: ask for one COUNT(*), SUM(x) or AVG(x).")
-    if question.aggregates[0].kind not in _KINDS:
+    if query.aggregates[0].kind not in _KINDS:
         raise QueryRefused("classical answers are counts, sums and means: ask for COUNT(*), SUM(x) or AVG(x).")
-    if catalog[question.tables[0]].unit.kind is not Kind.ROW:
+    if catalog[query.tables[0]].unit.kind is not Kind.ROW:
         raise QueryRefused("classical answers know rows, not people with several of them: ask about another table.")
     where = tree.args.get("where")
     named = frozenset() if where is None else frozenset(c.name.casefold() for c in where.find_all(exp.Column))
     grouped = tree.copy()
     grouped.set("group", exp.Group(expressions=[exp.column(PLACE)]))
-    kind, written = question.aggregates[0].kind, grouped.sql(dialect="duckdb")
-    return PlainQuery(text, kind, question.tables[0], written, _column(tree), named)
+    kind, written = query.aggregates[0].kind, grouped.sql(dialect="duckdb")
+    return PlainQuery(text, kind, query.tables[0], written, _column(tree), named)
 
 
 def number_rows(relation: Relation, size: int) -> Relation:

@@ -127,7 +127,7 @@ class ChainEntry:
         """
         try:
             return self.totals is not None and self.hash == self._hash(seal, texts or self.texts)
-        except InvalidParameter:
+        except InvalidParameter:  # content that no entry can have has no hash
             return False
 
     def sealed(self, seal: Seal, texts: Texts | None = None) -> ChainEntry:

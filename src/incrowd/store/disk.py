@@ -41,7 +41,7 @@ def holders_of(path: Path) -> list[str]:
         status = path.stat()
         file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
         locks = [line.split() for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()]
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # only names the holder in a message; not every system tells
         return []
     numbers = {int(words[-4]) for words in locks if words[-3] == file and words[-4].isdigit()}
     return [_process(number) for number in sorted(numbers - {os.getpid()})]

@@ -128,6 +128,7 @@ class Postgres:
     def _locked(self) -> LedgerLocked:
         """Return the error of tables that others held for too long, with the sessions that hold them now."""
         holders: list[str] = []
+        # the error that is being described counts; without the names of holders it is still raised
         with suppress(SQLAlchemyError, LedgerUnavailable), self.engine.connect() as connection:
             rows = connection.execute(text(_HOLDERS), {"head": self.tables.head})
             holders = [f"session {pid} of {user or 'another user'}" for pid, user in rows]
@@ -219,7 +220,7 @@ class AdvisoryLocks:
     def _hang_up(self) -> None:
         session, self.session = self.session, None
         if session is not None:
-            with suppress(SQLAlchemyError):
+            with suppress(SQLAlchemyError):  # a broken session cannot be closed; its locks ended with it
                 session.close()
 
 

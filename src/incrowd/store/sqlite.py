@@ -112,7 +112,7 @@ class SQLite:
                     for statement in (*self.tables.creation(_DIALECT), *_guards(self.tables)):
                         connection.execute(statement)
                     fill(connection)
-                with suppress(FileExistsError):
+                with suppress(FileExistsError):  # another process was first: its ledger stands, ours is dropped
                     self.path.hardlink_to(beside.path)
                 force(self.path.parent)
             finally:
@@ -156,7 +156,7 @@ class SQLite:
         """Return which file is at the path, or None; a symbolic link is refused."""
         try:
             status = self.path.lstat()
-        except OSError:
+        except OSError:  # not there, or unreadable: the caller refuses both
             return None
         if stat.S_ISLNK(status.st_mode):
             raise LedgerUnavailable(
@@ -226,7 +226,7 @@ class SQLite:
         return connection
 
     def _make_durable(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA fullfsync = 1")
+        connection.execute("PRAGMA fullfsync = 1")  # on macOS fsync alone leaves the charge in the cache of the disk
         for setting, required in _DURABLE.items():
             connection.execute(f"PRAGMA {setting} = {required}")
             (actual,) = connection.execute(f"PRAGMA {setting}").fetchone()

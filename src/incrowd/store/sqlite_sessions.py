@@ -33,7 +33,7 @@ class Sessions:
 
     def take(self) -> sqlite3.Connection | None:
         """Return a session that is open and free, if there is one."""
-        with suppress(IndexError):
+        with suppress(IndexError):  # no idle session is left; popping is atomic, so threads need no lock
             while True:
                 process, session = self.idle.pop()
                 if process == os.getpid():

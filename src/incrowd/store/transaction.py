@@ -247,7 +247,7 @@ def read_row(row: EntryRow, chain: str) -> ChainEntry | None:
     """Return the entry in a row, or None if its text is not canonical.  The hash is not checked."""
     try:
         body, sets = parsed(row.body), parsed(row.sets)
-    except InvalidParameter:
+    except InvalidParameter:  # the caller reports a damaged entry
         return None
     if not isinstance(sets, dict):
         return None

@@ -132,7 +132,7 @@ def values_of(file: Path, column: str) -> Iterator[Any]:
 
 
 def _misnamed(certificate: Certificate) -> Problem | None:
-    """Return that a certificate names other files than its tables, documents and report."""
+    """Return a problem if a certificate names other files than its tables, documents and report."""
     names = tuple(file.name for file in certificate.outputs)
     count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
     possible = [(*names_of(count, form), *documents_of(certificate), REPORT) for form in FORMATS]

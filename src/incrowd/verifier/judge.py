@@ -34,7 +34,7 @@ _REPLACED = Problem("no tried pair of crowds breaks it; the proof that none can 
 
 
 def check_numbers(claim: Claim, basis: ClaimBasis) -> Problem | None:
-    """Return that a number of a claim is not what the loss of the guarantee has, or could not be derived; or None.
+    """Return a problem if a claim's number does not follow from the guarantee's loss, or could not be derived.
 
     What a guarantee costs is not stated below what is derived; a published formula is stated as it is.
     """
@@ -55,7 +55,7 @@ def check_numbers(claim: Claim, basis: ClaimBasis) -> Problem | None:
 
 
 def _below(epsilon: Decimal | Fraction, delta: Fraction, basis: ClaimBasis) -> Problem | None:
-    """Return that a stated δ is below the derived one, or that only a part of what can happen could be tried."""
+    """Return a problem if a stated δ is below the derived one, or if only a part of what can happen could be tried."""
     derived = derive(basis.guarantee.loss, basis.unit, epsilon, delta)
     if derived is None:
         return _NOT_DERIVED
@@ -95,7 +95,7 @@ def _robust(claim: privacy.RobustTheorem, basis: ClaimBasis) -> Problem | None:
 
 
 def _unlike(claimed: float, derived: float, name: str) -> Problem | None:
-    """Return that a number is not the formula's, from above or from below."""
+    """Return a problem if a number is not the formula's, from above or from below."""
     near = derived <= claimed * TOLERANCE and claimed <= derived * TOLERANCE
     return None if near else Problem(f"its {name} is {derived:.6g} by the formula, but the claim says {claimed:.6g}")
 
@@ -150,7 +150,7 @@ def judge(certificate: Certificate, check: Check) -> Iterator[CheckOutcome]:
 
 
 def _meaning(certificate: Certificate) -> Problem | None:
-    """Return that some word of a certificate means something else here, or None."""
+    """Return a problem if some word of a certificate means something else here, else None."""
     same = certificate.glossary == meaning_digest(certificate.guarantee, certificate.claims, certificate.steps)
     return None if same else Problem("some kind, key or field is unknown here, or has another meaning")
 
@@ -161,7 +161,7 @@ _COMMITMENT = re.compile(r"(hmac-)?sha256:[0-9a-f]{64}")
 
 
 def _free_text(certificate: Certificate) -> Problem | None:
-    """Return that a certificate says something in words where incrowd writes numbers, times and names; or None.
+    """Return a problem if a certificate has words where incrowd writes numbers, times and names; else None.
 
     A sentence of its own could praise the release.  What the policy declares in words is compared with the policy.
     """
@@ -238,7 +238,7 @@ def _is_number(text: str) -> bool:
 
 
 def check_steps(statement: Statement, check: Check) -> Problem | None:
-    """Return that steps are out of order, keep other rows than the unit has, or contradict each other; or None."""
+    """Return a problem if steps are out of order, ignore the unit's rows, or contradict each other; else None."""
     unit = statement.basis.unit
     compared = any(isinstance(step, Compare) for step in steps_around(statement.steps))
     if compared and _cost(statement.claims).is_finite():

@@ -185,7 +185,7 @@ class Slots:
             lock = lock_at(self.folder / f"{name}-{number}.slot")
             try:
                 lock.acquire(timeout=0)
-            except Timeout:
+            except Timeout:  # another process has this slot
                 continue
             except OSError:
                 return lambda: None

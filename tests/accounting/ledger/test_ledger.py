@@ -16,6 +16,7 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.loss import (
+    THE_ROWS,
     Approximate,
     Crowd,
     Gaussian,
@@ -23,6 +24,7 @@ from incrowd.core.loss import (
     Loss,
     LossRule,
     Pure,
+    RobustlySampled,
     Sampled,
     Sequence,
     ZeroConcentrated,
@@ -399,6 +401,15 @@ def test_two_releases_from_one_named_sample_are_refused(address: str) -> None:
     ledger.charge(sampled_crowd(), "births", release="three")
     ledger.charge(sampled_crowd(), "births", release="four")
     assert ledger.check().ok
+
+
+def test_rows_that_were_themselves_a_sample_have_one_release_ever(address: str) -> None:
+    ledger = create(address)
+    births(ledger, Budget.of(9, "1e-6"))
+    rows = RobustlySampled(Fraction(1, 10), Fraction(1, 5), 0, Fraction(1, 5), Crowd(20), THE_ROWS)
+    ledger.charge(guarantee(rows, delta="1e-9"), "births", release="one")
+    with pytest.raises(SampleReused, match="the only one"):
+        ledger.charge(pure(1), "births", release="two")
 
 
 def test_a_sample_belongs_to_its_people(ledger: Ledger) -> None:

@@ -9,10 +9,10 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.unit import Kind, Unit
-from incrowd.queries.language.reading import split_questions
+from incrowd.queries.language.reading import split_queries
 from incrowd.queries.query import Catalog, Relation
 
-STATEMENTS = split_questions((Path(__file__).parent / "statements.sql").read_text(encoding="utf-8"))
+STATEMENTS = split_queries((Path(__file__).parent / "statements.sql").read_text(encoding="utf-8"))
 """What analysts ask, written down before any of it was added to the language."""
 
 

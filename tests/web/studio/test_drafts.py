@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,9 +66,9 @@ def test_levels_above_a_changed_hierarchy_are_mended(visitor: Visitor) -> None:
 def test_a_change_is_undone_once_and_again(visitor: Visitor) -> None:
     for high in ("109", "119"):
         assert visitor.save("/columns/save", {"low-1": "0", "high-1": high}).status_code == 303
-    for high in (109, 99):
+    for highest in (109, 99):
         assert visitor.save("/policy/undo", {"page": "columns"}).status_code == 303
-        assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, high)
+        assert load_policy(policy_path(visitor)).schema["age"].stored_bounds == (0, highest)
     assert text(visitor) == POLICY
     assert visitor.save("/policy/undo", {}).status_code == 400
 
@@ -92,14 +93,15 @@ def test_routes_are_compared_and_the_named_column_is_kept(visitor: Visitor) -> N
     assert shown["recommended"] is not None
     assert [offer["goal"] for offer in shown["offers"]] == ["microdata", "synthetic", "counts", "table", "classic"]
     assert visitor.save("/output/choose", {"goal": "microdata", "use": "rows", "keep-1": "yes"}).status_code == 303
-    method = load_policy(policy_path(visitor)).method
+    method: Any = load_policy(policy_path(visitor)).method
     assert (method.highest, dict(method.importance)) == ({"age": 3}, {"age": 3})
 
 
 def test_columns_of_a_table_of_counts_are_chosen_by_click(visitor: Visitor) -> None:
     assert visitor.save("/output/choose", {"goal": "counts", "use": "tables"}).status_code == 303
     assert visitor.save("/workbench/save", {"tabled": "yes", "tabled-1": "yes"}).status_code == 303
-    assert tuple(load_policy(policy_path(visitor)).method.columns) == ("sex",)
+    method: Any = load_policy(policy_path(visitor)).method
+    assert tuple(method.columns) == ("sex",)
 
 
 def test_l_and_t_stand_beside_k(visitor: Visitor) -> None:
@@ -107,7 +109,8 @@ def test_l_and_t_stand_beside_k(visitor: Visitor) -> None:
     assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
     names = [field["name"] for field in visitor.json(f"/workbench{P}")["criteria"]]
     assert visitor.save("/workbench/save", {names[0]: "2", names[1]: "0.3"}).status_code == 303
-    sensitive = load_policy(policy_path(visitor)).section.release["sensitive"]
+    release: Any = load_policy(policy_path(visitor)).section.release
+    sensitive = release["sensitive"]
     assert {name: dict(rules) for name, rules in sensitive.items()} == {"sex": {"l": "2", "t": "0.3"}}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
+from incrowd.methods.local.estimates import estimates_of
 from incrowd.methods.local.survey.definition import script_hashes, survey_from
 from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
@@ -17,14 +18,14 @@ from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.local.estimating import EstimateQuery, estimate_reports
 from incrowd.workflows.local.opening import open_survey, publish_survey
-from incrowd.workflows.local.planning import plan_locally
+from incrowd.workflows.local.planning import plan_locally, plan_survey
 from incrowd.workflows.local.randomize import AnswersFile, randomize_answers, read_reports
 from incrowd.workflows.local.survey_file import load_survey
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.report.page import public_report
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, forgeries
-from tests.surveys import ANSWERS, LAY, MANY, SHUFFLED, TRAVEL, survey_file
+from tests.surveys import ANSWERS, LAY, MANY, SHUFFLED, TOGETHER, TRAVEL, survey_file
 
 YAML = """\
 survey: 1
@@ -318,3 +319,36 @@ def test_an_empty_answer_is_refused_unless_the_question_can_be_skipped() -> None
     for question in ({"categories": ["yes", "no"]}, {"low": "0", "high": "1"}, {"first": "0", "last": "9"}):
         with pytest.raises(InvalidParameter, match="outside of what the survey asks"):
             survey_file(TRAVEL | {"questions": {"a": question}}).survey.randomize({"a": [""]}, SystemCoins())
+
+
+@pytest.mark.parametrize("people", [0, 1, 40, 2000, 10**6])
+def test_a_survey_file_is_planned_for_every_kind_of_question(people: int) -> None:
+    for told in (MANY, SHUFFLED, TOGETHER, LAY):
+        made = survey_file(told).survey
+        if not people:
+            with pytest.raises(InvalidParameter, match="at least one person"):
+                plan_survey(made, people)
+            continue
+        plan = plan_survey(made, people)
+        assert [item.question for item in plan.questions] == list(made.names)
+        largest = {"mean": 60.0}
+        assert all(0.0 < item.half_width <= largest.get(item.about, 1.0) for item in plan.questions)
+        assert plan.batches == (people // 20 if told is SHUFFLED else None)
+
+
+def test_the_width_that_is_planned_is_the_width_that_comes() -> None:
+    """A tenth of the width is eight standard deviations of a count of 1,000 among 4,000: a chance below 1e-14."""
+    made = survey_file(TRAVEL).survey
+    (expected,) = plan_survey(made, 4000).questions
+    answers = ["walk", "bike", "bus", "car"] * 1000
+    (found,) = estimates_of(made, made.randomize({"travel": answers}, SystemCoins()))
+    for one in found.estimates:
+        assert (one.high - one.low) / 2 == pytest.approx(expected.half_width, rel=0.1)
+
+
+def test_no_plan_has_an_error_below_the_least_one() -> None:
+    for domain in (2, 3, 5, 20, 100, 1000):
+        for epsilon in ("0.1", "1", "3", "8"):
+            plan = plan_locally(domain, epsilon, 1000)
+            assert plan.sampled_error >= plan.optimum * (1 - 1e-9)
+            assert plan.above_optimum >= 0.0

@@ -14,7 +14,7 @@ import pytest
 from incrowd.core.loss import Pure, to_json
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.answer import AnswerTables
-from incrowd.queries.check import CHECK, questions_of
+from incrowd.queries.check import CHECK, queries_of
 from incrowd.queries.query import QueryTerms
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.query.request import BatchRequest
@@ -125,7 +125,7 @@ def test_a_batch_has_one_certificate_that_holds_the_steps_of_each_question(tmp_p
         assert service.budgets.ledger.conclusions(answered.certificate.id) == (answered.certificate.digest(),)
     certificate = certificate_of(answered.certificate.to_json())
     assert certificate == answered.certificate
-    assert [len(steps) > 3 for steps in questions_of(certificate.steps)] == [True] * 3
+    assert [len(steps) > 3 for steps in queries_of(certificate.steps)] == [True] * 3
     assert caught(certificate.to_json()) is None
     assert CHECK.recount(statement_of(certificate), AnswerTables(answered.answers)) is None
 

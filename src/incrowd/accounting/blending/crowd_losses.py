@@ -110,7 +110,7 @@ def composed_epsilon(loss: Sequence, delta: Fraction, adjacency: Adjacency) -> L
         return None
     try:
         return LossBound(loss_distribution.composed_epsilon(parts, delta, adjacency), (LossRule.COMPOSED_SUPPRESSION,))
-    except Infeasible:
+    except Infeasible:  # no ε by this rule; another one may have a bound
         return None
 
 

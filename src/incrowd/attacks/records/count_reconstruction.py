@@ -157,4 +157,4 @@ def _solved(cells: NDArray[np.bool_], counts: Numbers) -> Codes:
     )
     if solution.x is None:
         raise InvalidParameter("count-reconstruction found no solution in a minute: name fewer tables.")
-    return np.rint(solution.x[:unknowns]).astype(np.int64)
+    return np.asarray(np.rint(solution.x[:unknowns]), np.int64)

@@ -16,7 +16,7 @@ from incrowd.attacks.trial import Trial
 
 # columns of a description, descriptions, and people they are tried on
 _COLUMNS, _DESCRIPTIONS, _PEOPLE = 4, 500, 200_000
-_WORK = 1 << 28  # people times tries: more descriptions are tried where there are few people
+_WORK, _TRIES = 1 << 28, 10  # more combinations of columns are tried for a row where there are few rows
 Hits = NDArray[np.bool_]
 
 
@@ -24,10 +24,10 @@ def singling_out(published: PublishedTable, knowledge: Knowledge, control: pa.Ta
     """Describe people by a few columns of published rows, and count the descriptions that exactly one person fits.
 
     Knows: nothing of anybody beforehand.  A description takes up to four columns of a published row: labels as they
-    are, numbers as "at least" above the median and "at most" below.  It is used if no other published row fits it.
-    Success: exactly one person fits.  Baseline: the same with each column from another published row.  On the control
-    group a success is a description that fits exactly one of them; if the group is smaller than the data, both are
-    cut to the smaller number, and the attack has less power.
+    are, numbers as "at least" above the median and "at most" below.  It is used if no other published row fits it; each
+    of 500 rows at most gets one.  Success: exactly one person fits, who was not yet singled out.  Baseline: the same
+    with each column from another published row.  On the control group a success is a description that fits exactly one
+    of them; if the group is smaller than the data, both are cut to the smaller number, and the attack has less power.
 
     Meaningless for a single unlikely value: with many columns, descriptions single out people by chance, and the
     control group as well.
@@ -95,23 +95,29 @@ class _Described:
 def _descriptions(columns: dict[str, _Described], knowledge: Knowledge, together: bool) -> list[Description]:
     """Return descriptions, each from one published row that it singles out, or each column from another row."""
     names, chance = list(columns), knowledge.chance
-    order = np.lexsort([column.column.labels.codes for column in columns.values()])
+    order = chance.permutation(np.lexsort([column.column.labels.codes for column in columns.values()]))
+    tries = int(np.clip(_WORK // len(order) // _DESCRIPTIONS, 1, _TRIES))
     descriptions: list[Description] = []
-    for _ in range(int(np.clip(_WORK // len(order), _DESCRIPTIONS, 10 * _DESCRIPTIONS))):
-        if len(descriptions) == _DESCRIPTIONS:
-            break
-        chosen = chance.choice(len(names), min(_COLUMNS, len(names)), replace=False)
-        rows = order[chance.integers(0, len(order), len(chosen))]
-        description = tuple((names[c], int(rows[0] if together else r)) for c, r in zip(chosen, rows, strict=True))
-        if not together or _fit_rows(columns, description).sum() == 1:
-            descriptions.append(description)
+    for row in order[:_DESCRIPTIONS]:
+        for _ in range(tries):
+            chosen = chance.choice(len(names), min(_COLUMNS, len(names)), replace=False)
+            rows = order[chance.integers(0, len(order), len(chosen))]
+            description = tuple((names[c], int(row if together else r)) for c, r in zip(chosen, rows, strict=True))
+            if not together or _fit_rows(columns, description).sum() == 1:
+                descriptions.append(description)
+                break
     return descriptions
 
 
 def _alone(columns: dict[str, _Described], descriptions: list[Description], which: slice) -> Rate:
-    """Return how many of all descriptions that were tried are used and fit exactly one person."""
-    hits = sum(int(_fit(columns, description, which).sum() == 1) for description in descriptions)
-    return Rate(hits, _DESCRIPTIONS)
+    """Return how many people are singled out, as a share of the published rows from which descriptions were made.
+
+    A person whom several descriptions single out counts once: one extreme person would else be many successes.
+    """
+    people = (np.flatnonzero(_fit(columns, description, which)) for description in descriptions)
+    hits = {int(fitting[0]) for fitting in people if len(fitting) == 1}
+    rows = len(next(iter(columns.values())).labels)
+    return Rate(len(hits), min(rows, _DESCRIPTIONS))
 
 
 def _fit(columns: dict[str, _Described], description: Description, which: slice) -> Hits:

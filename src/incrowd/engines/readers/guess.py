@@ -37,6 +37,7 @@ _NUMBERS = (
 _DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y")
 _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"
+_SHORT_WORDS = r"^[^0-9]{1,30}$"
 _LEADING_ZERO = r"^0[0-9]"
 _FEWEST = 2  # one amount may be a code
 _BLOCK = 1 << 22  # bytes read at a time
@@ -252,7 +253,8 @@ def _missing(columns: Iterable[SampleColumn]) -> tuple[tuple[str, ...], dict[str
     among: dict[str, set[str]] = {}
     elsewhere = set[str]()
     for column in columns:
-        markers = {text for text in column.texts.to_pylist() if is_missing_word(text)}
+        short = column.texts.filter(pc.match_substring_regex(column.texts, _SHORT_WORDS))
+        markers = {text for text in short.to_pylist() if is_missing_word(text)}
         rest = _without(column.texts, tuple(markers))
         if (len(rest) >= _FEWEST or column.stored) and (_is_amount(rest) or _units(rest)):
             among[column.name] = markers

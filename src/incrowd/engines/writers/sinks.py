@@ -170,7 +170,7 @@ def staging_folder(place: Path) -> Iterator[Path]:
     finally:
         _lock_of(folder).unlink(missing_ok=True)
         for parent in made:
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError):  # others put something there: it stays
                 parent.rmdir()
 
 

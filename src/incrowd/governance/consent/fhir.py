@@ -276,7 +276,7 @@ def _notice(resource: Mapping[str, Any]) -> str:
 
 
 def _guardian(resource: Mapping[str, Any]) -> str:
-    """Return that a related person agreed in the patient's place; who, stays in the resource."""
+    """Return "related person" if one agreed in the patient's place; the name is not read."""
     people = [*(resource.get("performer") or ()), *(resource.get("grantor") or ())]
     return "related person" if any("RelatedPerson/" in str(one.get("reference", "")) for one in people) else ""
 

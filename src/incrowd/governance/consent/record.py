@@ -243,16 +243,22 @@ class ConsentReceipt:
     def to_html(self, language: str = "en") -> str:
         """Return the receipt as a page in plain words that loads nothing."""
         own = known_language(language)
-        title = escape(phrase(own, "receipt"))
         intro = phrase(own, "for", person=self.subject, day=self.made[:_DAY])
         body = "".join(_section(own, at, record) for at, record in reversed(self.decisions))
-        notes = "".join(f"<p>{escape(text)}</p>" for text in (phrase(own, "how"), phrase(own, "unreviewed")) if text)
-        return (
-            f'<!doctype html><html lang="{own}"><head><meta charset="utf-8"><title>{title}</title>'
-            f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><main>'
-            f"<h1>{title}</h1><p>{escape(intro)}</p>{body or escape(phrase(own, 'none'))}<section>{notes}</section>"
-            "</main></body></html>"
+        decisions = body or escape(phrase(own, "none"))
+        return page(
+            own, "receipt", f"<p>{escape(intro)}</p>{decisions}<section><p>{escape(phrase(own, 'how'))}</p></section>"
         )
+
+
+def page(language: str, title: str, body: str) -> str:
+    """Return a page for a data subject that loads nothing, to read or to print."""
+    name, note = escape(phrase(language, title)), escape(phrase(language, "unreviewed"))
+    return (
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><main>'
+        f"<h1>{name}</h1>{body}</main><p><small>{note}</small></p></body></html>"
+    )
 
 
 def _section(language: str, at: str, record: ConsentRecord) -> str:
@@ -272,7 +278,12 @@ def _section(language: str, at: str, record: ConsentRecord) -> str:
 
 
 def _readable(time: str) -> str:
-    """Return a moment as people read it: a day where it begins one, else with its time in UTC."""
+    """Return a moment as people read it: a day where it begins or ends one, else with its time in UTC.
+
+    >>> _readable("2026-05-01T23:59:59.999999Z"), _readable("2026-05-01T09:30:00.000000Z")
+    ('2026-05-01', '2026-05-01 09:30 UTC')
+    """
     if not time.endswith("Z"):
         return time
-    return time[:_DAY] if time[_DAY:] == "T00:00:00.000000Z" else f"{time[:_DAY]} {time[11:16]} UTC"
+    whole = time[_DAY:] in ("T00:00:00.000000Z", "T23:59:59.999999Z")
+    return time[:_DAY] if whole else f"{time[:_DAY]} {time[11:16]} UTC"

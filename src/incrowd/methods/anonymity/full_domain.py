@@ -51,12 +51,10 @@ class CutLevels(CutWithoutSome):
 
     @property
     def where(self) -> str:
-        """Where the table is cut, for people."""
         return f"the levels with the least {self.quality} among {counted(self.combinations, 'combination')}"
 
     @property
     def labels(self) -> str:
-        """As what a class is shown, for people."""
         return "hierarchy labels"
 
 

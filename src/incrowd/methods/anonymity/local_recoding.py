@@ -54,7 +54,6 @@ class CutRounds(CutWithoutSome):
 
     @property
     def where(self) -> str:
-        """Where the table is cut, for people."""
         return (
             f"in up to {counted(self.rounds, 'round')} the levels with the least loss that leave at most a share of "
             f"{self.left} to the next"
@@ -62,7 +61,6 @@ class CutRounds(CutWithoutSome):
 
     @property
     def labels(self) -> str:
-        """As what a class is shown, for people."""
         return "hierarchy labels of several levels"
 
     @property

@@ -235,7 +235,7 @@ def _read(statement: Statement) -> Connect:
 
 
 def _kinds_problem(statement: Statement, output: TwoTables) -> Problem | None:
-    """Return that some kind has more edges than connected pairs, or that all together have fewer; or None."""
+    """Return a problem if some kind has more edges than connected pairs, or if all together have fewer; else None."""
     kinds, ways = statement.basis.need(GroupNodes).kinds, 2 if _read(statement).directed else 1
     for table, total, name in ((output.nodes, INSIDE, INSIDE_OF_KIND), (output.edges, COUNT, OF_KIND)):
         columns = [table[name + kind].to_pylist() for kind in kinds]

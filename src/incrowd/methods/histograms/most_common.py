@@ -271,7 +271,7 @@ class RankingCheck(HistogramCheck):
 
 
 def _ranks_problem(statement: Statement, table: pa.Table) -> Problem | None:
-    """Return that ranks, bins or counts are not such as a selection has, or None."""
+    """Return a problem if ranks, bins or counts are not such as a selection has, else None."""
     top = statement.basis.need(Winners).top
     ranks = [str(rank) for rank in table[RANK].to_pylist()]
     if len(ranks) != top or ranks != [str(rank) for rank in range(1, top + 1)]:

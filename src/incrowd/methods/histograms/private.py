@@ -279,7 +279,7 @@ class NoisyCheck(HistogramCheck):
 
 
 def _noise_problem(statement: Statement) -> Problem | None:
-    """Return that noise strays further than stated, or is sampled where no sample saves anything, or None."""
+    """Return a problem if noise strays further than stated, or is sampled where no sample saves anything, else None."""
     basis = statement.basis
     noise, threshold = basis.need(AddBinNoise), basis.find(HideUnknown)
     if basis.find(SecretSample) and (threshold is not None or basis.unit.adjacency is Adjacency.REPLACE):
@@ -292,7 +292,7 @@ def _noise_problem(statement: Statement) -> Problem | None:
 
 
 def _threshold_problem(statement: Statement, noise: AddBinNoise, threshold: HideUnknown) -> Problem | None:
-    """Return that a threshold could reveal a bin with one person, or that its noise costs more, or None."""
+    """Return a problem if a threshold could reveal a bin with one person, or if its noise costs more, else None."""
     unit, whole = statement.basis.unit, statement.basis.guarantee.delta
     passed = unit.max_rows * moved(unit) * tail(noise.noise, noise.scale, threshold.least - unit.max_rows)
     if passed > float(threshold.delta) * TOLERANCE:

@@ -81,7 +81,6 @@ class SuppressedHistogram(CrowdHistogram):
         return BinPartition.of(schema, self.columns, self.levels)
 
     def parameters(self, unit: Unit) -> Parameters:
-        """Return k, rate, ε and δ for a unit, the missing one solved."""
         if self.robust is not None and self.target is not None:
             return solve_robust(self.k, self.robust, self.target, unit)
         return super().parameters(unit)
@@ -99,7 +98,6 @@ class SuppressedHistogram(CrowdHistogram):
         return SuppressCounts(k), PublishCounts(self.round, exact=False)
 
     def sample(self, schema: Schema) -> Step:
-        """Return the step that says which rows are read."""
         if self.robust is None:
             return super().sample(schema)
         if self.robust.probability is not None:
@@ -107,7 +105,6 @@ class SuppressedHistogram(CrowdHistogram):
         return survey(self.robust)
 
     def numbers(self, parameters: Parameters) -> Mapping[str, Any]:
-        """Return what the accountants computed for the claims."""
         numbers = super().numbers(parameters)
         return numbers if self.robust is None else {**numbers, **published_numbers(parameters.k, self.robust.bias)}
 

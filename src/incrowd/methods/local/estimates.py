@@ -174,13 +174,18 @@ KEPT = 16
 
 @dataclass(frozen=True)
 class LocalEstimate:
-    """An unbiased estimate with an interval; `projected` is biased, nearer on average, and has none."""
+    """An unbiased estimate with an interval of the true value.
+
+    `projected` and `likeliest` are biased and nearer on average: the nearest shares, or those of largest likelihood,
+    that are not below zero and add up to one.  The interval was not made around them, and holds the truth all the same.
+    """
 
     value: str
     estimate: float
     low: float
     high: float
     projected: float | None = None
+    likeliest: float | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""

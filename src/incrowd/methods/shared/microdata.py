@@ -49,7 +49,6 @@ class Microdata(Outcome):
 
     @property
     def schema(self) -> pa.Schema:
-        """The names and types of the columns, known before a row is read."""
         schema = self.counts.schema
         return schema if self.weight is None else schema.append(pa.field(WEIGHT, pa.float64()))
 

@@ -23,7 +23,7 @@ from incrowd.queries.language.understanding import (
     count_groups,
     cut_of,
     dated,
-    question_of,
+    query_of,
     understanding,
     used_names,
 )
@@ -53,7 +53,7 @@ def interpret(sql: str, catalog: Catalog, max_groups: int | None = None) -> Inte
         query = _aliased(read_query(text))
         answers = _Answers(Context(catalog, used_names(query)))
         if isinstance(query, exp.Select) and not answers.meet(query):
-            return question_of(text, query, catalog, max_groups)
+            return query_of(text, query, catalog, max_groups)
         return _combined(text, query, answers, max_groups)
 
 
@@ -136,7 +136,7 @@ def _combined(text: str, query: exp.Expr, answers: _Answers, max_groups: int | N
         tree = read_query(part)
         if not isinstance(tree, exp.Select):
             raise TypeError
-        return question_of(part, tree, answers.context.catalog, max_groups)
+        return query_of(part, tree, answers.context.catalog, max_groups)
 
     combiner = _Combiner(answers, ask, Counter(answers.leaves(query)))
     sheet = combiner.sheet(query)
@@ -198,10 +198,10 @@ class _Combiner:
             if len(self.parts) == MOST_PARTS:
                 raise QueryRefused(f"a query is made of at most {MOST_PARTS} answers: ask them in a batch.")
             self.parts[text] = self.ask(text)
-        question = self.parts[text]
-        types = zip(question.outputs, output_types(question), strict=True)
+        part = self.parts[text]
+        types = zip(part.outputs, output_types(part), strict=True)
         columns = tuple(ops.SheetColumn(output.name, kind) for output, kind in types)
-        return ops.PartSheet(list(self.parts).index(text), columns, _determining(question))
+        return ops.PartSheet(list(self.parts).index(text), columns, _determining(part))
 
     def _stacked(self, query: exp.Expr) -> ops.Sheet:
         """Return answers below each other, and their order and cut."""
@@ -282,13 +282,13 @@ def _query_of(scalar: exp.Subquery) -> exp.Expr:
     return inner
 
 
-def _determining(question: Query) -> frozenset[int] | None:
+def _determining(query: Query) -> frozenset[int] | None:
     """Return the places of columns that no two rows of an answer share all values of, if it shows such columns."""
-    gathers = [operation for operation in question.operations if isinstance(operation, ops.Gather)]
-    if question.totals and not gathers:
+    gathers = [operation for operation in query.operations if isinstance(operation, ops.Gather)]
+    if query.totals and not gathers:
         return None
-    names = {key.name for key in (gathers[-1].keys if gathers else question.keys)}
-    inner = [output.expression.unnest() for output in question.outputs]
+    names = {key.name for key in (gathers[-1].keys if gathers else query.keys)}
+    inner = [output.expression.unnest() for output in query.outputs]
     places = {tree.name: at for at, tree in enumerate(inner) if isinstance(tree, exp.Column)}
     return frozenset(places[name] for name in names) if names <= places.keys() else None
 

@@ -135,17 +135,17 @@ def shown_columns(answer: AnswerSheet, query: exp.Select, cut: ops.Take) -> tupl
     return _Outer(answer, query, cut).outputs()
 
 
-def types_of(question: Query) -> dict[str, Type]:
+def types_of(query: Query) -> dict[str, Type]:
     """Return the names of which the columns of an answer are made, and their types."""
-    types = {key.name: key.type for key in question.keys} | dict.fromkeys(question.marks, Type.INTEGER)
-    types |= {aggregate.name: aggregate.type for aggregate in question.aggregates}
-    return ops.types_after(question.operations, types)
+    types = {key.name: key.type for key in query.keys} | dict.fromkeys(query.marks, Type.INTEGER)
+    types |= {aggregate.name: aggregate.type for aggregate in query.aggregates}
+    return ops.types_after(query.operations, types)
 
 
-def output_types(question: Query) -> tuple[Type | None, ...]:
+def output_types(query: Query) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
-    types = types_of(question)
-    return tuple(_kind(output_.expression, types) for output_ in question.outputs)
+    types = types_of(query)
+    return tuple(_kind(output_.expression, types) for output_ in query.outputs)
 
 
 def _gathered(operations: list[ops.Operation]) -> set[str]:

@@ -208,10 +208,10 @@ def _place(error: Exception) -> str:
 _MOST = 1000  # queries of a batch: each is planned before the charge
 
 
-def split_questions(text: str) -> tuple[str, ...]:
+def split_queries(text: str) -> tuple[str, ...]:
     r"""Return the queries of a text, which are separated by semicolons; those inside quotes and comments are none.
 
-    >>> split_questions("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
+    >>> split_queries("SELECT ';' FROM t; -- and; then\nSELECT COUNT(*) FROM t;")
     ("SELECT ';' FROM t", 'SELECT COUNT(*) FROM t')
     """
     try:

@@ -138,13 +138,13 @@ def understand(sql: str, catalog: Catalog, max_groups: int | None = None) -> Que
     >>> from incrowd.core.schema import Column, Schema
     >>> from incrowd.queries.query import Relation
     >>> births = Relation("births", Schema((Column("smokes", type=Type.BOOLEAN),)), dataset="births")
-    >>> question = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
-    >>> question.keys[0].values, question.aggregates[0].kind, question.contribution
+    >>> query = understand("SELECT smokes, COUNT(*) FROM births GROUP BY smokes", Catalog((births,)))
+    >>> query.keys[0].values, query.aggregates[0].kind, query.contribution
     ((False, True, None), <AggregateKind.ROWS: 'rows'>, Contribution(rows=1, groups=1))
     """
     with understanding(max_groups):
         text = dated(normal_text(sql), catalog)
-        return question_of(text, read(text), catalog, max_groups)
+        return query_of(text, read(text), catalog, max_groups)
 
 
 @contextmanager
@@ -176,16 +176,16 @@ def dated(text: str, catalog: Catalog) -> str:
     return normal_text(dated.sql("duckdb"))
 
 
-def question_of(text: str, select_: exp.Select, catalog: Catalog, max_groups: int | None) -> Query:
+def query_of(text: str, select_: exp.Select, catalog: Catalog, max_groups: int | None) -> Query:
     """Return what a query asks of rows, or of the answer to the query in its FROM."""
     context = Context(catalog, used_names(select_))
     inner = answer_inside(select_, context)
     if inner is not None:
-        return ask_answer(question_of(text, inner, catalog, max_groups), select_, cut_of(select_))
+        return ask_answer(query_of(text, inner, catalog, max_groups), select_, cut_of(select_))
     query = join_memberships(select_, catalog)
     joined = _sources(query, context if query is select_ else Context(catalog, used_names(query)))
-    question = _understood(text, query, joined, catalog)
-    return question if max_groups is None else _limited(question, joined, max_groups)
+    bound = _understood(text, query, joined, catalog)
+    return bound if max_groups is None else _limited(bound, joined, max_groups)
 
 
 def cut_of(query: exp.Expr) -> Take:
@@ -298,26 +298,26 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
     )
 
 
-def _limited(question: Query, joined: JoinedRows, max_groups: int) -> Query:
+def _limited(query: Query, joined: JoinedRows, max_groups: int) -> Query:
     """Return a query about at most so many groups of each person; where that changes nothing, the same query.
 
     So is one about several datasets: somebody who leaves one of them alone would change which groups of the others are
     asked about, and each dataset has a guarantee of its own.
     """
     groups = max_groups * _sides(joined)
-    if not joined.rows.personal or groups >= question.contribution.groups or len(question.datasets) > 1:
-        return question
+    if not joined.rows.personal or groups >= query.contribution.groups or len(query.datasets) > 1:
+        return query
     return replace(
-        question,
-        text=f"{question.text} /* at most {max_groups} groups of each person */",
+        query,
+        text=f"{query.text} /* at most {max_groups} groups of each person */",
         rows=first_groups(
-            question.rows,
-            [key.name for key in question.keys],
+            query.rows,
+            [key.name for key in query.keys],
             max_groups,
-            joined.rows.decimal_person | {key.name for key in question.keys if key.type is Type.DECIMAL},
+            joined.rows.decimal_person | {key.name for key in query.keys if key.type is Type.DECIMAL},
         ),
-        contribution=replace(question.contribution, groups=groups),
-        caps=replace(question.caps, groups=max_groups),
+        contribution=replace(query.contribution, groups=groups),
+        caps=replace(query.caps, groups=max_groups),
     )
 
 

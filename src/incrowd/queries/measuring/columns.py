@@ -59,38 +59,38 @@ class Noisy:
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
-def key_columns(question: Query, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
+def key_columns(query: Query, names: tuple[Names, ...]) -> dict[str, AnswerColumn]:
     """Return the columns of the keys of groups, by the names of the keys."""
-    values = zip(*names, strict=True) if names else [()] * len(question.keys)
+    values = zip(*names, strict=True) if names else [()] * len(query.keys)
     return {
         key.name: AnswerColumn(key.name, pa.array(column, ARROW[key.type]))
-        for key, column in zip(question.keys, values, strict=bool(question.keys))
+        for key, column in zip(query.keys, values, strict=bool(query.keys))
     }
 
 
-def present_answer(question: Query, noisy: Noisy) -> Answer:
+def present_answer(query: Query, noisy: Noisy) -> Answer:
     """Return the answer: rows that HAVING keeps, in the order asked for, cut by LIMIT; all of it costs nothing."""
-    if question.operations:
-        return _worked_through(question, noisy)
+    if query.operations:
+        return _worked_through(query, noisy)
     rows = None
     places = list(range(noisy.length))
-    if question.having is not None or question.order or any(_computed(output, noisy) for output in question.outputs):
+    if query.having is not None or query.order or any(_computed(output, noisy) for output in query.outputs):
         rows = noisy.rows()
-        places = [at for at in places if question.having is None or evaluate(question.having, rows[at]) is True]
-        places = _ordered(question, rows, places)
-    places = places[question.offset :]
-    places = places if question.limit is None else places[: question.limit]
+        places = [at for at in places if query.having is None or evaluate(query.having, rows[at]) is True]
+        places = _ordered(query, rows, places)
+    places = places[query.offset :]
+    places = places if query.limit is None else places[: query.limit]
     chosen = pa.array(places, pa.int64())
-    note = CHOSEN if _choosing(question) & noisy.noisy else ""
-    columns = tuple(_taken(_column(output, noisy, rows or []), chosen, note) for output in question.outputs)
-    return Answer(columns, question.caps.sentence, _undeclared(question, noisy, places))
+    note = CHOSEN if _choosing(query) & noisy.noisy else ""
+    columns = tuple(_taken(_column(output, noisy, rows or []), chosen, note) for output in query.outputs)
+    return Answer(columns, query.caps.sentence, _undeclared(query, noisy, places))
 
 
-def _worked_through(question: Query, noisy: Noisy) -> Answer:
+def _worked_through(query: Query, noisy: Noisy) -> Answer:
     """Return the answer after its operations."""
-    columns, places = worked_columns(question.operations, question.outputs, noisy)
-    undeclared = () if places is None else _undeclared(question, noisy, list(places))
-    return Answer(columns, question.caps.sentence, undeclared)
+    columns, places = worked_columns(query.operations, query.outputs, noisy)
+    undeclared = () if places is None else _undeclared(query, noisy, list(places))
+    return Answer(columns, query.caps.sentence, undeclared)
 
 
 def worked_columns(
@@ -125,28 +125,28 @@ def _of_type(values: list[Any], kind: Type | None) -> pa.Array:
     return pa.array(values, ARROW[kind])
 
 
-def _undeclared(question: Query, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
+def _undeclared(query: Query, noisy: Noisy, places: list[int]) -> tuple[int, ...]:
     """Return which of the rows are of groups that no declaration names, where all groups are answered."""
-    if not question.public_keys:
+    if not query.public_keys:
         return ()
     at, undeclared = pa.array(places, pa.int64()), np.zeros(len(places), dtype=np.bool_)
-    for place, key in enumerate(question.keys):
+    for place, key in enumerate(query.keys):
         values = noisy.columns[key.name].values.take(at)
         marked = pc.is_in(values, value_set=pa.array(key.undeclared, values.type)).to_numpy(zero_copy_only=False)
-        if question.totals:
-            marked &= noisy.columns[question.marks[place]].values.take(at).to_numpy() == 0
+        if query.totals:
+            marked &= noisy.columns[query.marks[place]].values.take(at).to_numpy() == 0
         undeclared |= marked
     return tuple(np.flatnonzero(undeclared).tolist())
 
 
-def check_outputs(question: Query) -> None:
+def check_outputs(query: Query) -> None:
     """Refuse, before a row is read, what could not be computed from the answer."""
-    names = frozenset([key.name for key in question.keys] + [aggregate.name for aggregate in question.aggregates])
-    names = check_worked(question.operations, question.outputs, names | set(question.marks))
-    if question.having is not None:
-        check_expression(question.having, names)
-    for term in question.order:
-        check_expression(term.this, names | {output.name for output in question.outputs})
+    names = frozenset([key.name for key in query.keys] + [aggregate.name for aggregate in query.aggregates])
+    names = check_worked(query.operations, query.outputs, names | set(query.marks))
+    if query.having is not None:
+        check_expression(query.having, names)
+    for term in query.order:
+        check_expression(term.this, names | {output.name for output in query.outputs})
 
 
 def check_worked(
@@ -162,12 +162,12 @@ def check_worked(
     return names
 
 
-def _choosing(question: Query) -> frozenset[str]:
+def _choosing(query: Query) -> frozenset[str]:
     """Return the names of what decides which groups are in the answer: those of HAVING, and of ORDER BY with LIMIT."""
-    cut = question.limit is not None or question.offset > 0
-    named = {output.name: output.expression for output in question.outputs}
-    trees = [] if question.having is None else [question.having]
-    trees += [term.this for term in question.order] if cut else []
+    cut = query.limit is not None or query.offset > 0
+    named = {output.name: output.expression for output in query.outputs}
+    trees = [] if query.having is None else [query.having]
+    trees += [term.this for term in query.order] if cut else []
     names = {column.name for tree in trees for column in tree.find_all(exp.Column)}
     inner = {column.name for name in names if name in named for column in named[name].find_all(exp.Column)}
     return frozenset(names | inner)
@@ -225,10 +225,10 @@ def _held(value: Any, end: Range | None) -> Any:
     return math.ceil(low) if value < low else math.floor(high)
 
 
-def _ordered(question: Query, rows: list[Row], places: list[int]) -> list[int]:
-    named = {output.name: output.expression.unalias() for output in question.outputs}
+def _ordered(query: Query, rows: list[Row], places: list[int]) -> list[int]:
+    named = {output.name: output.expression.unalias() for output in query.outputs}
     terms = []
-    for term in question.order:
+    for term in query.order:
         inner = term.this
         if isinstance(inner, exp.Column) and inner.name not in (rows[0] if rows else {}):
             inner = named.get(inner.name, inner)
@@ -304,16 +304,16 @@ def _sizes(pairs: tuple[tuple[int, float], ...]) -> str:
     return "; ".join(f"± {up(width, 4)} in a group of {size:,}" for size, width in pairs)
 
 
-def expected_of(question: Query, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
+def expected_of(query: Query, reading: Reading | None, notes: Mapping[str, str]) -> tuple[Expected, ...]:
     """Return for each output how exact it will be; keys are exact and left out, of some aggregates there are notes."""
-    aggregates = {aggregate.name: aggregate for aggregate in question.aggregates}
-    keys = {key.name for key in question.keys} | set(question.marks)
+    aggregates = {aggregate.name: aggregate for aggregate in query.aggregates}
+    keys = {key.name for key in query.keys} | set(query.marks)
     expectations = tuple(
         _expected(output, aggregates, reading, notes)
-        for output in question.outputs
+        for output in query.outputs
         if output.aggregate is not None or not output.names <= keys
     )
-    if not question.totals:
+    if not query.totals:
         return expectations
     return tuple(
         replace(expectation, note="; ".join(filter(None, (_FINEST, expectation.note)))) for expectation in expectations

@@ -40,7 +40,7 @@ class AnswerGroups:
         return tuple(self.names[place] for place in places)
 
 
-def public_groups(question: Query) -> tuple[Names, ...]:
+def public_groups(query: Query) -> tuple[Names, ...]:
     """Return all groups of public keys, in the order of the declaration; without keys there is one group.
 
     >>> from sqlglot import parse_one
@@ -49,32 +49,32 @@ def public_groups(question: Query) -> tuple[Names, ...]:
     >>> public_groups(Query("", parse_one("SELECT 1"), (key,), (), (), Contribution(1, 1), (), ()))
     (('F',), ('M',))
     """
-    return tuple(itertools.product(*(key.values or () for key in question.keys)))
+    return tuple(itertools.product(*(key.values or () for key in query.keys)))
 
 
-def collect_groups(question: Query, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
+def collect_groups(query: Query, collected: pa.Table, columns: tuple[str, ...]) -> AnswerGroups:
     """Return the groups with their statistics: all public ones, or those that occur, sorted by their values.
 
     What the engine returned for a group that is not among the public ones is left out.
     """
     vectors = np.stack([_whole(collected.column(name)) for name in columns], axis=1)
-    if not question.public_keys:
-        occurring = names_in(question, collected)
+    if not query.public_keys:
+        occurring = names_in(query, collected)
         order = sorted(range(len(occurring)), key=lambda row: _sortable(occurring[row]))
         return AnswerGroups(tuple(occurring[row] for row in order), vectors[order])
-    names, places = public_groups(question), _public_places(question, collected)
+    names, places = public_groups(query), _public_places(query, collected)
     result = np.zeros((len(names), len(columns)), dtype=np.int64)
     np.add.at(result, places[places >= 0], vectors[places >= 0])
     return AnswerGroups(names, result)
 
 
-def _public_places(question: Query, collected: pa.Table) -> NDArray[np.int64]:
+def _public_places(query: Query, collected: pa.Table) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among all public ones, or −1.
 
     Values are looked up once for each key, not for each row.
     """
     places, inside = np.zeros(collected.num_rows, dtype=np.int64), np.ones(collected.num_rows, dtype=np.bool_)
-    for key in question.keys:
+    for key in query.keys:
         of = {value: place for place, value in enumerate(key.values or ())}
         values = _coded(collected.column(key.name))
         value_places = np.array(
@@ -85,25 +85,25 @@ def _public_places(question: Query, collected: pa.Table) -> NDArray[np.int64]:
     return np.where(inside, places, -1)
 
 
-def names_in(question: Query, collected: pa.Table) -> list[Names]:
+def names_in(query: Query, collected: pa.Table) -> list[Names]:
     """Return the values of the keys of every row the engine returned."""
-    columns = [[_plain(key, value) for value in collected.column(key.name).to_pylist()] for key in question.keys]
+    columns = [[_plain(key, value) for value in collected.column(key.name).to_pylist()] for key in query.keys]
     return list(zip(*columns, strict=True)) if columns else [()] * collected.num_rows
 
 
-def group_places(question: Query, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
+def group_places(query: Query, collected: pa.Table, names: tuple[Names, ...]) -> NDArray[np.int64]:
     """Return for every row the engine returned the position of its group among `names`, or −1.
 
     Values are looked up once for each group, not for each row.
     """
     code = np.zeros(collected.num_rows, dtype=np.int64)
-    for key in question.keys:
+    for key in query.keys:
         values = _coded(collected.column(key.name))
         code = code * max(1, len(values.dictionary)) + np.asarray(values.indices.to_numpy(), dtype=np.int64)
         code = np.unique(code, return_inverse=True)[1].reshape(-1)
     _, first, group = np.unique(code, return_index=True, return_inverse=True)
     places = {name: place for place, name in enumerate(names)}
-    group_names = names_in(question, collected.take(pa.array(first, pa.int64())))
+    group_names = names_in(query, collected.take(pa.array(first, pa.int64())))
     position = np.array([places.get(name, -1) for name in group_names], dtype=np.int64)
     return np.asarray(position[group.reshape(-1)] if position.size else np.empty(0), dtype=np.int64)
 

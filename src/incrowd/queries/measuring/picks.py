@@ -134,21 +134,21 @@ class Pick:
         )
         return f"no interval of values: in 95 % of groups of {self.off:,} rows or more {rows}{steps}"
 
-    def query(self, question: Query) -> exp.Query:
+    def query(self, query: Query) -> exp.Query:
         """Return the query that counts, group by group, the rows at each candidate."""
         value, grid = self.candidates.value, self.candidates.grid
         column = exp.column(value.name, quoted=True)
         place = column.copy() if grid is None else grid_number(value, grid)
-        present = exp.select(exp.Star(), exp.alias_(place, PLACE, quoted=True)).from_(named(question.rows))
-        keys = [exp.column(key.name, quoted=True) for key in question.keys]
+        present = exp.select(exp.Star(), exp.alias_(place, PLACE, quoted=True)).from_(named(query.rows))
+        keys = [exp.column(key.name, quoted=True) for key in query.keys]
         keys.append(exp.column(PLACE, quoted=True))
         counted = exp.alias_(exp.Count(this=exp.Star()), NUMBER, quoted=True)
         there = exp.Not(this=exp.Is(this=column, expression=exp.Null()))
         return exp.select(*keys, counted).from_(named(present.where(there))).group_by(*keys)
 
-    def picked(self, question: Query, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
+    def picked(self, query: Query, collected: pa.Table, names: tuple[Names, ...], coins: Coins) -> pa.Array:
         """Return the pick of each group; of empty groups, too."""
-        group = group_places(question, collected, names)
+        group = group_places(query, collected, names)
         place = self.candidates.places(collected.column(PLACE))
         number = np.asarray(collected.column(NUMBER).to_numpy(), dtype=np.int64)
         counted = (group >= 0) & (place >= 0)

@@ -249,7 +249,7 @@ class Statistics:
         return tuple(statistic.width for statistic in self.all)
 
 
-def statistics_of(question: Query, unit: Unit) -> Statistics:
+def statistics_of(query: Query, unit: Unit) -> Statistics:
     """Return what must be added up: each thing once, whatever number of aggregates is read off it.
 
     A sum of a value in [low, high] is held around the middle of the range where the number of rows is known anyway, and
@@ -257,23 +257,23 @@ def statistics_of(question: Query, unit: Unit) -> Statistics:
     """
     needed: dict[Statistic, None] = {}
     sums: list[Value] = []
-    for aggregate in question.aggregates:
+    for aggregate in query.aggregates:
         needed |= dict.fromkeys(_counts(aggregate, unit))
         if aggregate.kind is AggregateKind.SUM and aggregate.value not in sums:
             sums.append(_bounded(aggregate))
-    counting = None if question.public_keys else _counting(needed, unit)
+    counting = None if query.public_keys else _counting(needed, unit)
     if counting is not None:
         needed.setdefault(counting)
-    centered = [_bounded(aggregate) for aggregate in question.aggregates if aggregate.kind in _MOMENTS]
+    centered = [_bounded(aggregate) for aggregate in query.aggregates if aggregate.kind in _MOMENTS]
     centered += [value for value in sums if count_of(value) in needed]
     for value in dict.fromkeys([*centered, *sums]):
         needed.setdefault(Statistic(Of.SUM, value, grid_of(value, centered=value in centered)))
-    for aggregate in question.aggregates:
+    for aggregate in query.aggregates:
         if aggregate.kind in (AggregateKind.VARIANCE, AggregateKind.DEVIATION):
             needed.setdefault(Statistic(Of.SQUARES, aggregate.value, grid_of(_bounded(aggregate), centered=True)))
     chosen = tuple(needed)
     only_people = all(statistic.of is Of.PEOPLE for statistic in chosen)
-    reach = question.contribution.groups if only_people else question.contribution.rows
+    reach = query.contribution.groups if only_people else query.contribution.rows
     return Statistics(chosen, reach, None if counting is None else chosen.index(counting))
 
 
@@ -282,30 +282,30 @@ def count_of(value: Value) -> Statistic:
     return Statistic(Of.PRESENT, value) if value.optional else Statistic(Of.ROWS)
 
 
-def statistics_query(question: Query, statistics: Statistics) -> exp.Query:
+def statistics_query(query: Query, statistics: Statistics) -> exp.Query:
     """Return the one query that adds up all statistics, group by group.
 
     From inside out: the rows; their numbers on the grid; these held within their widths; sums; sums held within 2^61.
     """
-    inner, numbers = _numbered(question, statistics)
+    inner, numbers = _numbered(query, statistics)
     sums = [
         exp.Alias(this=statistic.sql(copied(numbers.get(statistic.number, exp.Star()))), alias=name(f"_s{i}"))
         for i, statistic in enumerate(statistics.all)
     ]
-    totals = exp.Select(expressions=[*_keys(question), *sums], from_=exp.From(this=_from(inner)))
-    if question.keys:
-        totals.set("group", exp.Group(expressions=_keys(question)))
+    totals = exp.Select(expressions=[*_keys(query), *sums], from_=exp.From(this=_from(inner)))
+    if query.keys:
+        totals.set("group", exp.Group(expressions=_keys(query)))
     if all(statistic.counts for statistic in statistics.all):
         return totals
     last = [
         exp.column(f"_s{i}", quoted=True) if statistic.counts else _within_64_bits(f"_s{i}")
         for i, statistic in enumerate(statistics.all)
     ]
-    return exp.Select(expressions=[*_keys(question), *last], from_=exp.From(this=_from(totals)))
+    return exp.Select(expressions=[*_keys(query), *last], from_=exp.From(this=_from(totals)))
 
 
 def _numbered(
-    question: Query, statistics: Statistics
+    query: Query, statistics: Statistics
 ) -> tuple[exp.Query, dict[tuple[Value, IntegerGrid] | None, exp.Expression]]:
     """Return the rows, and the SQL of their numbers on the grid, held within their widths.
 
@@ -316,7 +316,7 @@ def _numbered(
     levels: tuple[list[exp.Expr], list[exp.Expr]] = ([], [])
     for pair in dict.fromkeys(statistic.number for statistic in statistics.all if statistic.number):
         value, grid = pair
-        stored = value.type is Type.INTEGER and pair not in squares and is_stored(question.rows, value.name)
+        stored = value.type is Type.INTEGER and pair not in squares and is_stored(query.rows, value.name)
         whole = whole_number(value, grid) if stored else None
         raw, safe = f"_z{len(numbers)}", f"_c{len(numbers)}"
         numbers[pair] = exp.column(safe, quoted=True) if whole is None else whole
@@ -324,7 +324,7 @@ def _numbered(
             z = exp.column(raw, quoted=True)
             levels[0].append(exp.Alias(this=grid_number(value, grid), alias=name(raw)))
             levels[1].append(exp.Alias(this=clamp_number(z, double(Fraction(grid.width))), alias=name(safe)))
-    inner: exp.Query = copied(question.rows)
+    inner: exp.Query = copied(query.rows)
     for level in filter(None, levels):
         inner = exp.Select(expressions=[exp.Star(), *level], from_=exp.From(this=_from(inner)))
     return inner, numbers
@@ -339,8 +339,8 @@ def _from(query: exp.Query) -> exp.Subquery:
     return exp.Subquery(this=query, alias=exp.TableAlias(this=exp.to_identifier(ROWS, quoted=True)))
 
 
-def _keys(question: Query) -> list[exp.Expression]:
-    return [exp.column(key.name, quoted=True) for key in question.keys]
+def _keys(query: Query) -> list[exp.Expression]:
+    return [exp.column(key.name, quoted=True) for key in query.keys]
 
 
 def _within_64_bits(total: str) -> exp.Alias:

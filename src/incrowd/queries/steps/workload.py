@@ -86,10 +86,10 @@ class AnswerSet(Step):
 
     @property
     def sentence(self) -> str:
-        questions, tables = counted(len(self.questions), "counting query"), counted(len(self.parts), "noisy table")
+        queries, tables = counted(len(self.questions), "counting query"), counted(len(self.parts), "noisy table")
         which = f"answer{'s' if len(self.places) > 1 else ''} {listed(_runs(self.places))}"
         how = "these are least squares solutions, computed from the noisy counts alone"
-        return f"{questions} ({which}) are answered together from {tables} of counts; {how}."
+        return f"{queries} ({which}) are answered together from {tables} of counts; {how}."
 
     @property
     def held(self) -> tuple[Step, ...]:
@@ -150,10 +150,10 @@ def _is_table(steps: tuple[Step, ...]) -> bool:
     return False
 
 
-def each_question(questions: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
+def each_query(queries: Sequence[tuple[Step, ...]]) -> tuple[tuple[Step, ...], ...]:
     """Return the steps of each query in the order in which they were asked: sets know their places."""
-    sets = [steps[0] for steps in questions if isinstance(steps[0], AnswerSet)]
-    alone = [steps for steps in questions if not isinstance(steps[0], AnswerSet)]
+    sets = [steps[0] for steps in queries if isinstance(steps[0], AnswerSet)]
+    alone = [steps for steps in queries if not isinstance(steps[0], AnswerSet)]
     by_place = {place: steps for group in sets for place, steps in zip(group.places, group.questions, strict=True)}
     free = (place for place in range(len(by_place) + len(alone)) if place not in by_place)
     by_place |= dict(zip(free, alone, strict=False))

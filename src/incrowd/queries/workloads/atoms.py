@@ -83,19 +83,19 @@ class Atoms:
         if part.size is not None:
             return np.arange(self.number, dtype=np.int64) // part.size
         block_of, start = np.full(self.number, -1, dtype=np.int64), 0
-        for question in part.questions:
-            inside = self.labels[question] >= 0
+        for query in part.questions:
+            inside = self.labels[query] >= 0
             if (block_of[inside] >= 0).any():
                 raise InvalidParameter("queries that are counted in one table count no row twice.")
-            block_of[inside] = start + self.labels[question][inside]
-            start += self.groups[question]
+            block_of[inside] = start + self.labels[query][inside]
+            start += self.groups[query]
         return block_of
 
     def count(self, part: Blocks) -> int:
         """Return how many blocks a part has."""
         if part.size is not None:
             return -(-self.number // part.size)
-        return sum(self.groups[question] for question in part.questions)
+        return sum(self.groups[query] for query in part.questions)
 
     def strategy(self, noise: NoiseKind) -> AtomStrategy:
         """Return the blocks and shares with nearly the least total of variances among those considered.
@@ -127,15 +127,15 @@ class Atoms:
         """The queries in few parts of disjoint ones: by where they begin, each into the first part that fits."""
         begin = [int(np.argmax(label >= 0)) for label in self.labels]
         parts: list[tuple[list[int], NDArray[np.bool_]]] = []
-        for question in sorted(range(len(self.labels)), key=lambda question_: (begin[question_], question_)):
-            inside = self.labels[question] >= 0
+        for query in sorted(range(len(self.labels)), key=lambda query_: (begin[query_], query_)):
+            inside = self.labels[query] >= 0
             fitting = next((part for part in parts if not (part[1] & inside).any()), None)
             if fitting is None:
-                parts.append(([question], inside.copy()))
+                parts.append(([query], inside.copy()))
             else:
-                fitting[0].append(question)
+                fitting[0].append(query)
                 np.logical_or(fitting[1], inside, out=fitting[1])
-        return tuple(Blocks(questions=tuple(sorted(questions))) for questions, _ in parts)
+        return tuple(Blocks(questions=tuple(sorted(queries))) for queries, _ in parts)
 
     def weighed(self, parts: tuple[Blocks, ...], shares: tuple[int, ...], noise: NoiseKind) -> AtomStrategy:
         """Return blocks with shares, and what their total of variances is."""

@@ -87,23 +87,23 @@ class CountQuery:
         return len(self.question.tables) == 1 and not self.question.rows.args.get("joins")
 
 
-def counting(question: Query, unit: Unit, catalog: Catalog) -> CountQuery | None:
+def counting(query: Query, unit: Unit, catalog: Catalog) -> CountQuery | None:
     """Return a query as one that counts rows by declared groups, None where it asks for anything else.
 
     People are counted like rows where each has one.  What is made of the answer afterwards plays no part.
     """
-    special = question.totals or question.listed is not None or question.caps.groups is not None
-    if len(question.aggregates) != 1 or not question.public_keys or special:
+    special = query.totals or query.listed is not None or query.caps.groups is not None
+    if len(query.aggregates) != 1 or not query.public_keys or special:
         return None
-    aggregate, once = question.aggregates[0], question.caps.rows == dict.fromkeys(question.tables, 1)
-    alike = once and len(question.tables) == 1 and statistics_of(question, unit).rows == question.contribution.rows
+    aggregate, once = query.aggregates[0], query.caps.rows == dict.fromkeys(query.tables, 1)
+    alike = once and len(query.tables) == 1 and statistics_of(query, unit).rows == query.contribution.rows
     people = aggregate.kind is AggregateKind.PEOPLE and aggregate.value is None and alike
     if aggregate.kind is not AggregateKind.ROWS and not people:
         return None
-    if question.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
+    if query.text.upper().count("SELECT") > 1:  # a query within, or a text that says so
         return None
-    keys = _keys(read(question.text), catalog) if question.keys else ()
-    return CountQuery(question, keys) if len(keys) == len(question.keys) else None
+    keys = _keys(read(query.text), catalog) if query.keys else ()
+    return CountQuery(query, keys) if len(keys) == len(query.keys) else None
 
 
 def _keys(query: exp.Select, catalog: Catalog) -> tuple[exp.Expr, ...]:
@@ -128,8 +128,8 @@ def read_table(text: str, catalog: Catalog) -> CountQuery:
 
     However many groups one person is in, all are counted: the noise is made for the rows of a person.
     """
-    question = understand(text, catalog)
-    return CountQuery(question, _keys(read(question.text), catalog))
+    query = understand(text, catalog)
+    return CountQuery(query, _keys(read(query.text), catalog))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,32 +141,32 @@ class Domain:
     atoms: Atoms
 
 
-def domain_of(questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
+def domain_of(queries: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
     """Return the domain over which queries about one table count, None where it cannot be listed or is too large."""
-    listed = listed_columns(questions[0].question.tables[0], catalog)
-    listable = all(question.single and columns_of(question) <= listed for question in questions)
-    table = cell_table(questions, catalog) if listable else None
-    return None if table is None else domain_over(table, questions, catalog)
+    listed = listed_columns(queries[0].question.tables[0], catalog)
+    listable = all(query.single and columns_of(query) <= listed for query in queries)
+    table = cell_table(queries, catalog) if listable else None
+    return None if table is None else domain_over(table, queries, catalog)
 
 
-def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
+def domain_over(table: CountQuery, queries: Sequence[CountQuery], catalog: Catalog) -> Domain | None:
     """Return the domain of all cells of a table, over which queries count, None where that is too much work.
 
     Queries that differ in their groups alone tell nearly all cells apart: where there are many, they are planned by
     their keys.  Which cells a query counts is computed from its own trees, over a table with one row for each cell,
     by the engine that also reads rows: so it cannot differ from what the query means.
     """
-    size, groups = table.number, tuple(question.number for question in questions)
-    alike = len({question.where for question in questions}) == 1
+    size, groups = table.number, tuple(query.number for query in queries)
+    alike = len({query.where for query in queries}) == 1
     if (
         (alike and size > MOST_ATOMS)
         or sum(groups) > MOST_NUMBERS
-        or size * (len(questions) + 1) > _MOST_LOOKS
-        or size * _steps(questions, catalog) > _MOST_STEPS
-        or sum(_nodes(tree) for question in questions for tree in _trees(question)) > _MOST_NODES
+        or size * (len(queries) + 1) > _MOST_LOOKS
+        or size * _steps(queries, catalog) > _MOST_STEPS
+        or sum(_nodes(tree) for query in queries for tree in _trees(query)) > _MOST_NODES
     ):
         return None
-    labels = _labels(questions, table)
+    labels = _labels(queries, table)
     cells = atoms_of(labels, size)
     number = int(cells.max(initial=-1)) + 1
     if not 0 < number <= MOST_ATOMS or number * sum(groups) > MOST_NUMBERS:
@@ -176,19 +176,19 @@ def domain_over(table: CountQuery, questions: Sequence[CountQuery], catalog: Cat
     return Domain(table, cells, Atoms(tuple(label[first] for label in labels), groups, number))
 
 
-def _steps(questions: Sequence[CountQuery], catalog: Catalog) -> int:
+def _steps(queries: Sequence[CountQuery], catalog: Catalog) -> int:
     """Return how much the trees of all queries touch for one row at most."""
-    rows = catalog[questions[0].question.tables[0]].unit.max_rows
-    return sum(-(-unit_steps(question.question.rows, catalog) // rows) for question in questions)
+    rows = catalog[queries[0].question.tables[0]].unit.max_rows
+    return sum(-(-unit_steps(query.question.rows, catalog) // rows) for query in queries)
 
 
 def _nodes(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def columns_of(question: CountQuery) -> frozenset[str]:
+def columns_of(query: CountQuery) -> frozenset[str]:
     """Return the columns of rows that a query names, of one that reads one table."""
-    return frozenset(part.name for tree in _trees(question) for part in tree.find_all(exp.Column))
+    return frozenset(part.name for tree in _trees(query) for part in tree.find_all(exp.Column))
 
 
 def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
@@ -197,35 +197,35 @@ def listed_columns(table: str, catalog: Catalog) -> frozenset[str]:
     return frozenset(item.name for item in fields if not item.person and item.extent.members(MOST_GROUPS) is not None)
 
 
-def cell_table(questions: Sequence[CountQuery], catalog: Catalog) -> CountQuery | None:
+def cell_table(queries: Sequence[CountQuery], catalog: Catalog) -> CountQuery | None:
     """Return the query that counts rows by all columns that these queries name, in the order of the schema."""
-    named = frozenset[str]().union(*map(columns_of, questions))
-    schema = catalog[questions[0].question.tables[0]].schema
+    named = frozenset[str]().union(*map(columns_of, queries))
+    schema = catalog[queries[0].question.tables[0]].schema
     keys = [exp.column(name(name_)) for name_ in schema.names if name_ in named]
     try:
-        return table_of(questions[0], keys, catalog, filtered=False)
+        return table_of(queries[0], keys, catalog, filtered=False)
     except QueryRefused:  # too many groups
         return None
 
 
-def _trees(question: CountQuery) -> list[exp.Expr]:
+def _trees(query: CountQuery) -> list[exp.Expr]:
     """Return what a query computes of a row: its condition, then its keys."""
-    rows = question.question.rows
+    rows = query.question.rows
     where = rows.args.get("where")
     keys = {item.alias: item.this for item in rows.expressions}
-    return [exp.true() if where is None else where.this, *(keys[key.name] for key in question.question.keys)]
+    return [exp.true() if where is None else where.this, *(keys[key.name] for key in query.question.keys)]
 
 
-def _labels(questions: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
+def _labels(queries: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
     """Return for each query in which of its groups each cell is, −1 where it does not count it."""
     named = [key.this.name for key in table.keys]
     columns = list(zip(*public_groups(table.question), strict=True)) if table.keys else []
     arrays = [pa.array(column, ARROW[key.type]) for column, key in zip(columns, table.question.keys, strict=True)]
     places = pa.array(range(table.number), pa.int64())
     trees: dict[str, tuple[str, exp.Expr]] = {}
-    texts = [[tree.sql("duckdb") for tree in _trees(question)] for question in questions]
-    for question, written in zip(questions, texts, strict=True):
-        for tree, text in zip(_trees(question), written, strict=True):
+    texts = [[tree.sql("duckdb") for tree in _trees(query)] for query in queries]
+    for query, written in zip(queries, texts, strict=True):
+        for tree, text in zip(_trees(query), written, strict=True):
             own = tree.copy().transform(
                 lambda node: column(node.name, _CELLS) if isinstance(node, exp.Column) else node
             )
@@ -233,8 +233,8 @@ def _labels(questions: Sequence[CountQuery], table: CountQuery) -> list[Labels]:
     cells = pa.table([places, *arrays], names=[PERSON, *named])
     computed = {called: values for some in _some(trees.values()) for called, values in _computed(some, cells).items()}
     return [
-        _placed(question, [computed[trees[text][0]] for text in written])
-        for question, written in zip(questions, texts, strict=True)
+        _placed(query, [computed[trees[text][0]] for text in written])
+        for query, written in zip(queries, texts, strict=True)
     ]
 
 
@@ -260,10 +260,10 @@ def _computed(trees: Sequence[tuple[str, exp.Expr]], cells: pa.Table) -> dict[st
     return {called: values[called] for called, _ in trees}
 
 
-def _placed(question: CountQuery, columns: list[pa.ChunkedArray]) -> Labels:
+def _placed(query: CountQuery, columns: list[pa.ChunkedArray]) -> Labels:
     met, *keys = columns
     inside = np.asarray(pc.fill_null(met, False).to_numpy(), dtype=np.bool_)
     if not keys:
         return np.where(inside, 0, -1).astype(np.int64)
-    collected = pa.table(keys, names=[key.name for key in question.question.keys])
-    return np.where(inside, group_places(question.question, collected, question.groups), -1).astype(np.int64)
+    collected = pa.table(keys, names=[key.name for key in query.question.keys])
+    return np.where(inside, group_places(query.question, collected, query.groups), -1).astype(np.int64)

@@ -81,13 +81,13 @@ class KeyMarginals:
         """Return the least squares answers from noisy tables: for each query an array over all its groups."""
         strength = self._strengths(sets, precisions)
         effects: dict[Axes, Floats] = {}
-        for effect in {part for question in self.questions for part in subsets(question)}:
+        for effect in {part for query in self.questions for part in subsets(query)}:
             total = np.zeros([self.sizes[axis] for axis in effect])
             for axes, precision, table in zip(sets, precisions, noisy, strict=True):
                 if set(effect) <= set(axes):
                     total += precision / self.cells(set(axes) - set(effect)) * self._own(effect, axes, table)
             effects[effect] = total / strength[effect]
-        return [self._put_together(question, effects) for question in self.questions]
+        return [self._put_together(query, effects) for query in self.questions]
 
     def _own(self, effect: Axes, axes: Axes, table: NDArray[np.int64]) -> Floats:
         """Return what some of the keys of a table tell together: sums over the others, without means over these."""
@@ -97,15 +97,15 @@ class KeyMarginals:
             part = part - part.mean(axis=place, keepdims=True)
         return part
 
-    def _put_together(self, question: Axes, parts: dict[Axes, Floats]) -> Floats:
-        total = np.zeros([self.sizes[axis] for axis in question])
-        for effect in subsets(question):
-            total += parts[effect].reshape([self.sizes[axis] if axis in effect else 1 for axis in question])
-        return np.asarray(total / self.cells(question))
+    def _put_together(self, query: Axes, parts: dict[Axes, Floats]) -> Floats:
+        total = np.zeros([self.sizes[axis] for axis in query])
+        for effect in subsets(query):
+            total += parts[effect].reshape([self.sizes[axis] if axis in effect else 1 for axis in query])
+        return np.asarray(total / self.cells(query))
 
     def _strengths(self, sets: Sequence[Axes], precisions: Sequence[float]) -> dict[Axes, float]:
         """Return λ of all that queries need; it is above 0 where the tables tell it."""
-        needed = list({part for question in self.questions for part in subsets(question)})
+        needed = list({part for query in self.questions for part in subsets(query)})
         weights = np.array([precision / self.cells(axes) for axes, precision in zip(sets, precisions, strict=True)])
         return dict(zip(needed, (_within(_masks(needed), _masks(sets)) @ weights).tolist(), strict=True))
 
@@ -117,7 +117,7 @@ class KeyMarginals:
         noise also starts from all tables at once: its total is convex in the shares.  Of those within 3 % of the least,
         the one with the fewest tables is taken.  None where queries by very many keys would take long to plan.
         """
-        if sum(2 ** len(question) for question in self.questions) > _MOST_PARTS:
+        if sum(2 ** len(query) for query in self.questions) > _MOST_PARTS:
             return None
         strategies = [made for sets in self.candidates(noise) for made in self.weighed(sets, noise)]
         least = min((strategy.error for strategy in strategies), default=0.0)
@@ -175,10 +175,10 @@ class KeyMarginals:
     def _times(self) -> dict[Axes, float]:
         """All that queries need, and how often each is in the total of variances, before it is divided by λ."""
         times: dict[Axes, float] = {}
-        for question in self.questions:
-            for part in subsets(question):
+        for query in self.questions:
+            for part in subsets(query):
                 degrees = math.prod(self.sizes[axis] - 1 for axis in part)
-                times[part] = times.get(part, 0.0) + degrees / self.cells(question)
+                times[part] = times.get(part, 0.0) + degrees / self.cells(query)
         return times
 
     def _covers(self, sets: Sequence[Axes]) -> bool:
@@ -220,14 +220,14 @@ class KeyTables:
     marginals: KeyMarginals
 
 
-def key_tables(questions: Sequence[CountQuery]) -> KeyTables:
+def key_tables(queries: Sequence[CountQuery]) -> KeyTables:
     """Return queries about the same rows as queries about the keys that they share."""
-    sizes = {text: size for question in questions for text, size in zip(question.names, question.sizes, strict=True)}
+    sizes = {text: size for query in queries for text, size in zip(query.names, query.sizes, strict=True)}
     keys = tuple(sizes)
-    axes = tuple(axes_of(question, keys) for question in questions)
-    return KeyTables(tuple(questions), keys, KeyMarginals(tuple(sizes.values()), axes))
+    axes = tuple(axes_of(query, keys) for query in queries)
+    return KeyTables(tuple(queries), keys, KeyMarginals(tuple(sizes.values()), axes))
 
 
-def axes_of(question: CountQuery, keys: Sequence[str]) -> Axes:
+def axes_of(query: CountQuery, keys: Sequence[str]) -> Axes:
     """Return the places of a query's keys, in ascending order."""
-    return tuple(sorted(keys.index(text) for text in question.names))
+    return tuple(sorted(keys.index(text) for text in query.names))

@@ -60,11 +60,11 @@ class SetPlanner:
     domains: tuple[Mapping[tuple[int, ...], Domain], ...]
 
     @classmethod
-    def of(cls, questions: Mapping[int, CountQuery], catalog: Catalog) -> SetPlanner:
+    def of(cls, queries: Mapping[int, CountQuery], catalog: Catalog) -> SetPlanner:
         """Group queries, and list the cells that those of a group count."""
-        sources = [places for places in _by(questions, lambda question: question.source) if len(places) > 1]
-        domains = [_domains({place: questions[place] for place in places}, catalog) for places in sources]
-        return cls(tuple(sources), questions, tuple(domains))
+        sources = [places for places in _by(queries, lambda query: query.source) if len(places) > 1]
+        domains = [_domains({place: queries[place] for place in places}, catalog) for places in sources]
+        return cls(tuple(sources), queries, tuple(domains))
 
     def choices(self, noise: NoiseKind) -> Iterator[SetChoice]:
         """Yield for each group what answers its queries with the least total of variances, if something is better."""
@@ -81,7 +81,7 @@ class SetPlanner:
 
     def _by_keys(self, places: tuple[int, ...], noise: NoiseKind) -> Iterator[SetChoice]:
         chosen = {place: self.questions[place] for place in places}
-        for same in _by(chosen, lambda question: question.where):
+        for same in _by(chosen, lambda query: query.where):
             over = key_tables([self.questions[place] for place in same])
             fitting = (
                 len(over.keys) <= _MOST_KEYS and max(map(over.marginals.cells, over.marginals.questions)) <= MOST_CELLS
@@ -96,18 +96,16 @@ class SetPlanner:
         return float(numbers * len(places) ** noise.value)
 
 
-def _domains(questions: Mapping[int, CountQuery], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
+def _domains(queries: Mapping[int, CountQuery], catalog: Catalog) -> dict[tuple[int, ...], Domain]:
     """Return one domain for all queries about declared columns; if it is too large, one for each set of columns.
 
     All of these together have so many cells at most, those with the most queries first.
     """
-    single = {place: question for place, question in questions.items() if question.single}
-    tables = {table for question in single.values() for table in question.question.tables}
+    single = {place: query for place, query in queries.items() if query.single}
+    tables = {table for query in single.values() for table in query.question.tables}
     listed = {table: listed_columns(table, catalog) for table in tables}
     listable = {
-        place: question
-        for place, question in single.items()
-        if columns_of(question) <= listed[question.question.tables[0]]
+        place: query for place, query in single.items() if columns_of(query) <= listed[query.question.tables[0]]
     }
     groups = [tuple(listable)] if len(listable) > 1 else []
     whole = domain_of([listable[place] for place in groups[0]], catalog) if groups else None
@@ -136,10 +134,10 @@ def _spared(choices: Sequence[SetChoice], noise: NoiseKind) -> float:
     return sum((choice.equal - choice.error) / len(choice.places) ** noise.value for choice in choices)
 
 
-def _by(questions: Mapping[int, CountQuery], mark: Callable[[CountQuery], Hashable]) -> Iterable[tuple[int, ...]]:
+def _by(queries: Mapping[int, CountQuery], mark: Callable[[CountQuery], Hashable]) -> Iterable[tuple[int, ...]]:
     places_by: dict[Hashable, list[int]] = {}
-    for place, question in questions.items():
-        places_by.setdefault(mark(question), []).append(place)
+    for place, query in queries.items():
+        places_by.setdefault(mark(query), []).append(place)
     return [tuple(places) for places in places_by.values()]
 
 
@@ -147,18 +145,16 @@ Kept = TypeVar("Kept", bound=Step)
 
 
 def chosen_set(
-    choice: SetChoice, questions: Sequence[CountQuery], unit: Unit, paid: QueryTerms, catalog: Catalog
+    choice: SetChoice, queries: Sequence[CountQuery], unit: Unit, paid: QueryTerms, catalog: Catalog
 ) -> CountWorkload:
     """Return the queries of a choice on terms: ε or ρ for all of them, which their tables share."""
     over = choice.over
     terms = [_share(paid, share) for share in exact_shares(list(choice.strategy.shares))]
     if isinstance(over, KeyTables) and isinstance(choice.strategy, MarginalStrategy):
-        nodes = {
-            text: key for question in over.questions for text, key in zip(question.names, question.keys, strict=True)
-        }
+        nodes = {text: key for query in over.questions for text, key in zip(query.names, query.keys, strict=True)}
         trees = [nodes[text] for text in over.keys]
         tables = [
-            table_of(questions[0], [trees[at] for at in axes], catalog, filtered=True) for axes in choice.strategy.sets
+            table_of(queries[0], [trees[at] for at in axes], catalog, filtered=True) for axes in choice.strategy.sets
         ]
         parts = [CountTable.of(table, unit, term) for table, term in zip(tables, terms, strict=True)]
     elif isinstance(over, Domain) and isinstance(choice.strategy, AtomStrategy):
@@ -166,7 +162,7 @@ def chosen_set(
         parts = [CountTable.of(over.table, unit, term, blocks) for blocks, term in pairs]
     else:
         raise TypeError("a strategy is one for what it is over")
-    return CountWorkload(choice.places, tuple(questions), tuple(parts), over, unit)
+    return CountWorkload(choice.places, tuple(queries), tuple(parts), over, unit)
 
 
 def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
@@ -175,7 +171,7 @@ def _share(paid: QueryTerms, share: Fraction) -> QueryTerms:
     return QueryTerms(epsilon=(paid.epsilon or Fraction(0)) * share)
 
 
-def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, catalog: Catalog) -> CountWorkload:
+def set_again(step: AnswerSet, queries: Sequence[CountQuery], unit: Unit, catalog: Catalog) -> CountWorkload:
     """Return the plan of a query workload from what its certificate says: the same tables, on the same terms.
 
     Refused are tables that do not tell what is asked, and those in which a row would count twice.
@@ -183,48 +179,48 @@ def set_again(step: AnswerSet, questions: Sequence[CountQuery], unit: Unit, cata
     steps_of_parts = [(_first(steps, Understand), _first(steps, CountBlocks)) for steps in step.parts]
     blocks = [None if part_ is None else Blocks(part_.size, part_.questions or ()) for _, part_ in steps_of_parts]
     terms = [terms_of({} if understood is None else understood.terms) for understood, _ in steps_of_parts]
-    if len({question.source for question in questions}) != 1:
+    if len({query.source for query in queries}) != 1:
         raise InvalidParameter("these queries are not about the same rows.")
     over: KeyTables | Domain
     if any(blocks):
-        over, tables = _cells_again(questions, blocks, catalog)
+        over, tables = _cells_again(queries, blocks, catalog)
     else:
         over, tables = _keys_again(
-            questions, [understood.question if understood else "" for understood, _ in steps_of_parts], catalog
+            queries, [understood.question if understood else "" for understood, _ in steps_of_parts], catalog
         )
     part_ = zip(tables, terms, blocks, strict=True)
     parts = tuple(CountTable.of(table, unit, paid, part) for table, paid, part in part_)
-    return CountWorkload(step.places, tuple(questions), parts, over, unit)
+    return CountWorkload(step.places, tuple(queries), parts, over, unit)
 
 
 def _cells_again(
-    questions: Sequence[CountQuery], blocks: Sequence[Blocks | None], catalog: Catalog
+    queries: Sequence[CountQuery], blocks: Sequence[Blocks | None], catalog: Catalog
 ) -> tuple[Domain, list[CountQuery]]:
     """Return the domain of queries, and its table for each of the parts, if the blocks of each are disjoint."""
-    domain = domain_of(questions, catalog)
+    domain = domain_of(queries, catalog)
     block_sets = [block for block in blocks if block is not None]
     places = {place for block in block_sets for place in block.questions}
-    if domain is None or len(block_sets) < len(blocks) or not places <= set(range(len(questions))):
+    if domain is None or len(block_sets) < len(blocks) or not places <= set(range(len(queries))):
         raise InvalidParameter("these queries are not about one declared domain.")
     for block in block_sets:
         domain.atoms.blocks(block)  # raises where a row would count twice
-    if Blocks(1) not in block_sets and len(places) < len(questions):
+    if Blocks(1) not in block_sets and len(places) < len(queries):
         raise InvalidParameter("these blocks do not tell what is asked.")
     return domain, [domain.table for _ in blocks]
 
 
 def _keys_again(
-    questions: Sequence[CountQuery], texts: Sequence[str], catalog: Catalog
+    queries: Sequence[CountQuery], texts: Sequence[str], catalog: Catalog
 ) -> tuple[KeyTables, list[CountQuery]]:
     """Return queries by their keys, and tables by the keys that these texts name, if they tell what is asked."""
-    over = key_tables(questions)
-    nodes = {text: key for question in questions for text, key in zip(question.names, question.keys, strict=True)}
+    over = key_tables(queries)
+    nodes = {text: key for query in queries for text, key in zip(query.names, query.keys, strict=True)}
     named = [set(read_table(text, catalog).names) for text in texts]
-    complete = all(any(set(question.names) <= names for names in named) for question in questions)
-    if not complete or len({question.where for question in questions}) != 1:
+    complete = all(any(set(query.names) <= names for names in named) for query in queries)
+    if not complete or len({query.where for query in queries}) != 1:
         raise InvalidParameter("these tables do not tell what is asked.")
     keys = [[nodes[text] for text in over.keys if text in names] for names in named]
-    return over, [table_of(questions[0], key, catalog, filtered=True) for key in keys]
+    return over, [table_of(queries[0], key, catalog, filtered=True) for key in keys]
 
 
 def terms_of(plain: Mapping[str, str] | None) -> QueryTerms:

@@ -128,19 +128,19 @@ class CountWorkload:
         )
 
     def _steps_of(self, counting: CountQuery) -> tuple[Step, ...]:
-        question, keys = counting.question, tuple(key.name for key in counting.question.keys)
+        query, keys = counting.question, tuple(key.name for key in counting.question.keys)
         return (
-            Understand(question.text, question.tables),
+            Understand(query.text, query.tables),
             GroupRows(keys, counting.number) if keys else OneGroup(),
-            GiveAnswer(tuple(output.name for output in question.outputs)),
+            GiveAnswer(tuple(output.name for output in query.outputs)),
         )
 
     def _table(self, part: CountTable) -> tuple[Step, ...]:
         steps = tuple(step for step in part.measurement.steps if not isinstance(step, GiveAnswer))
         if part.blocks is None or isinstance(self.over, KeyTables):
             return tuple(CountGroups(step.by, step.groups) if isinstance(step, GroupRows) else step for step in steps)
-        atoms, questions = self.over.atoms, part.blocks.questions or None
-        counts = CountBlocks(len(self.over.cells), atoms.number, atoms.count(part.blocks), part.blocks.size, questions)
+        atoms, queries = self.over.atoms, part.blocks.questions or None
+        counts = CountBlocks(len(self.over.cells), atoms.number, atoms.count(part.blocks), part.blocks.size, queries)
         return tuple(counts if isinstance(step, GroupRows | OneGroup) else step for step in steps)
 
     @cached_property
@@ -156,8 +156,8 @@ class CountWorkload:
             self._noisy(part, counts, coins) for part, counts in zip(self.parts, self.counts(collected), strict=True)
         ]
         return tuple(
-            self._answer(question, values, widths)
-            for question, values, widths in zip(self.questions, self.fit.answers(noisy), self.half_widths, strict=True)
+            self._answer(query, values, widths)
+            for query, values, widths in zip(self.questions, self.fit.answers(noisy), self.half_widths, strict=True)
         )
 
     def counts(self, collected: Sequence[pa.Table]) -> list[NDArray[np.int64]]:
@@ -199,9 +199,9 @@ class CountWorkload:
     @property
     def words(self) -> str:
         """How the queries are answered, and what is gained by it."""
-        questions = counted(len(self.questions), "counting query")
+        queries = counted(len(self.questions), "counting query")
         tables = "1 noisy table" if len(self.parts) == 1 else f"{len(self.parts):,} noisy tables"
-        sentence = f"{questions} are answered together, by least squares, from {tables} of counts: {self._tables}."
+        sentence = f"{queries} are answered together, by least squares, from {tables} of counts: {self._tables}."
         if self.gain is None or self.gain <= 1.0:
             return sentence
         gain = f"Their expected total squared error is {self.gain:.3g} times smaller than with equal shares."
@@ -218,17 +218,17 @@ class CountWorkload:
         return f"{'; '.join(parts)}; atoms are the {apart}"
 
     def _answer(self, counting: CountQuery, values: Floats, widths: Floats) -> Answer:
-        question, names = counting.question, counting.groups
+        query, names = counting.question, counting.groups
         flat, half = values.reshape(-1), np.broadcast_to(widths, values.reshape(-1).shape)
         interval = Interval(flat - half, flat + half)
-        name = question.aggregates[0].name
+        name = query.aggregates[0].name
         numbers = pa.array(np.rint(flat).astype(np.int64) if self.fit.whole else flat)
         column = AnswerColumn(name, numbers, pa.array(interval.low), pa.array(interval.high), NOTE)
 
         def bounds(names_: frozenset[str]) -> dict[str, Interval]:
             return {name: interval} if name in names_ else {}
 
-        return present_answer(question, Noisy(key_columns(question, names) | {name: column}, len(names), bounds))
+        return present_answer(query, Noisy(key_columns(query, names) | {name: column}, len(names), bounds))
 
 
 def _sized(blocks: Blocks, number: int) -> str:
@@ -250,10 +250,10 @@ def _summed(counts: NDArray[np.int64], labels: NDArray[np.int64], number: int) -
     return sums
 
 
-def _expected(question: Query, half: float) -> tuple[Expected, ...]:
-    aggregate = question.aggregates[0].name
-    bare = {output.name for output in question.outputs if output.aggregate == aggregate}
-    expectations = expected_of(question, None, {})
+def _expected(query: Query, half: float) -> tuple[Expected, ...]:
+    aggregate = query.aggregates[0].name
+    bare = {output.name for output in query.outputs if output.aggregate == aggregate}
+    expectations = expected_of(query, None, {})
     return tuple(
         replace(expectation, half_width=half, note="") if expectation.output in bare else expectation
         for expectation in expectations
@@ -266,9 +266,7 @@ def _fit_of_keys(over: KeyTables, parts: Sequence[CountTable], precisions: Seque
 
     def answers(noisy: Sequence[NDArray[np.int64]]) -> list[Floats]:
         tables = marginals.answers(sets, precisions, noisy)
-        return [
-            _in_own_order(values, question, over.keys) for values, question in zip(tables, over.questions, strict=True)
-        ]
+        return [_in_own_order(values, query, over.keys) for values, query in zip(tables, over.questions, strict=True)]
 
     return LeastSquares(answers, tuple(np.array([variance]) for variance in variances), len(parts) == 1)
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from html import escape
 from typing import TYPE_CHECKING
 
+from incrowd.core.words import counted
 from incrowd.drawing.catalog import sentences
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _table(question: QuestionEstimates, texts: Mapping[str, str]) -> str:
         for row in question.estimates
     )
     head = "<tr><th>answer</th><th>estimate</th><th>95 % interval</th></tr>"
-    about = f"{question.people:,} reports; each interval by itself, about {escape(question.about)}."
+    about = f"{counted(question.people, 'report')}; each interval by itself, about {escape(question.about)}."
     return f"<h2>{escape(texts[question.question])}</h2><table>{head}{rows}</table><p>{about}</p>"
 
 

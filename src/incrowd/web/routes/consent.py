@@ -15,17 +15,17 @@ from fastapi.responses import HTMLResponse
 
 from incrowd.errors import AccessDenied
 from incrowd.governance.audit import Event
-from incrowd.governance.consent.phrases import LANGUAGES, accepted_language, decimal, known_language, phrase
+from incrowd.governance.consent.phrases import LANGUAGES, accepted_language, known_language, phrase
 from incrowd.governance.consent.record import STYLE
 from incrowd.web.caller import check_page, origin
 from incrowd.web.services import Here, Services
-from incrowd.workflows.consent.subject import DataSubjectService, EligibleRelease, SubjectView
+from incrowd.workflows.consent.page import report_body
+from incrowd.workflows.consent.subject import DataSubjectService, SubjectView
 
 router = APIRouter()
 _STYLE = STYLE
 _HASH = base64.b64encode(sha256(_STYLE.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-_DAY = 10
 
 
 @router.get("/consent", include_in_schema=False)
@@ -87,27 +87,10 @@ def _replied(services: Services, visit: Visit, work: Callable[[DataSubjectServic
 
 
 def _report(language: str, view: SubjectView) -> str:
-    """Return what a person reads: whether they consent, until when, which releases there were, and what they tell."""
-    report = view.report
-    lines = [phrase(language, "withdrawn")] if view.withdrawn else []
-    lines += [phrase(language, "yes" if report.consents else "no", purpose=report.purpose)]
-    lines += [phrase(language, "until_day", day=report.until[:_DAY])] if report.until else []
-    releases = "".join(_release(language, release) for release in report.releases)
-    listed = releases or f"<p>{escape(phrase(language, 'so_far'))}</p>"
-    closing = (report.sentence(language), phrase(language, "basis"), phrase(language, "how_here"))
-    ask = _form(language, "/consent/withdraw", "withdraw_button", view.token)  # whether or not anybody consents
-    return (
-        f"{_paragraphs(lines)}<h2>{escape(phrase(language, 'releases'))}</h2>{listed}<section>{_paragraphs(closing)}"
-        f"</section>{ask}"
-    )
-
-
-def _release(language: str, release: EligibleRelease) -> str:
-    epsilon = decimal(language, release.short_epsilon)
-    loss = phrase(language, "no_bound") if release.unbounded else phrase(language, "bounded", epsilon=epsilon)
-    facts = {"on": release.at[:_DAY], "name": release.dataset, "loss": loss}
-    rows = "".join(f"<dt>{escape(phrase(language, name))}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
-    return f"<section><dl>{rows}</dl></section>"
+    """Return what a person reads, with a form to withdraw, whether or not they consent."""
+    recorded = _paragraphs([phrase(language, "withdrawn")] if view.withdrawn else [])
+    ask = _form(language, "/consent/withdraw", "withdraw_button", view.token)
+    return f"{recorded}{report_body(language, view.report, 'how_here')}{ask}"
 
 
 def _paragraphs(texts: Iterable[str]) -> str:

@@ -109,7 +109,7 @@ def _task(action: str, query: QueryShape, caller: Caller, services: Services) ->
     def recall() -> Prepared | None:
         return None if only_price or query.parameters or "?" in sql else queries.recall(request())
 
-    about = _offer(query, "epsilon", "delta", "error", "rate", "rho") | _question(_text(query), services)
+    about = _offer(query, "epsilon", "delta", "error", "rate", "rho") | _query_note(_text(query), services)
     pool = services.quick if action == "price" else services.pool
     return QueryTask(action, caller, services, pool, prepare, about, recall)
 
@@ -127,7 +127,7 @@ async def _reply_to_batch(action: str, batch: BatchShape, caller: Caller, servic
 
     services.requests.owe(caller.rate_key, (len(batch.questions) - 1) // _PER_REQUEST)
     about = _offer(batch, "epsilon", "delta") | {"questions": str(len(batch.questions))}
-    about |= _question("; ".join(map(_text, batch.questions)), services)
+    about |= _query_note("; ".join(map(_text, batch.questions)), services)
     with services.limit.hold(caller.user.name):
         return await reply_to(QueryTask(action, caller, services, services.pool, prepare, about))
 
@@ -170,7 +170,7 @@ def _text(statement: StatementShape) -> str:
     )
 
 
-def _question(text: str, services: Services) -> dict[str, Any]:
+def _query_note(text: str, services: Services) -> dict[str, Any]:
     """Return what the audit log holds of a query: a fingerprint, unless the operator chose to log its text."""
     return {"question": text if services.settings.show_queries else services.stores.audit.mark(text)}
 

@@ -82,7 +82,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self._pool = ThreadPool(_THREADS)
-        self._lock = Lock()
+        self._lock = Lock()  # two clicks on one button find one job: look-up and start are one act
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, str] = {}
 

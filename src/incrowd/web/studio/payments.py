@@ -23,7 +23,7 @@ from incrowd.web.studio.page import PageRequest
 from incrowd.workflows.plan.forecast import payer_of
 from incrowd.workflows.policy.policy import Policy
 
-_PAYING = Lock()
+_PAYING = Lock()  # the price is compared with the ledger and charged in one act, so that two tabs cannot pay twice
 _CHANGED = "the policy or the ledger changed since this page was loaded: check the plan again. Nothing was spent."
 
 

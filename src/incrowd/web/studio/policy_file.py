@@ -83,7 +83,7 @@ def provenance(column: str, content: dict[str, object] | None, source: str, seen
     return {(*place, "derived"): "rows", (*place, "public"): source or None}
 
 
-_SAVING = Lock()
+_SAVING = Lock()  # a file is compared with what the page showed and replaced in one act
 _FILES = ("source", "path", "file", "hierarchies", "pseudonym", "registry", "key", "catalog")
 """The keys under which a policy names files."""
 

@@ -155,6 +155,8 @@ def _applying(published: PublishedTable, knowledge: Knowledge, order: AttackOrde
         without |= {"intersection", "differencing"}
     if order.changed is None:
         without |= {"differencing"}
+    if knowledge.person is None or knowledge.item is not None:
+        without |= {"household-linkage"}
     if published.count is None:
         without |= {"count-reconstruction"}
     return tuple(name for name in attack_names() if name not in without)

@@ -167,7 +167,7 @@ def _release(variables: list[_Variable], left_out: list[str]) -> dict[str, Any]:
     return release | ({"value": values[0]} if values else {})
 
 
-class _Rows(io.RawIOBase, BinaryIO):  # type: ignore[misc]
+class _Rows(io.RawIOBase, BinaryIO):
     """Microdata as CSV with a header: lines of fixed format are cut, those of free format are split."""
 
     def __init__(self, data: Path, variables: list[_Variable], separator: str | None, path: Path) -> None:

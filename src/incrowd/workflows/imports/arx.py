@@ -93,7 +93,7 @@ class _Archive:
         return _Limited(archive.open(info), most, self.path)
 
 
-class _Limited(io.RawIOBase, BinaryIO):  # type: ignore[misc]
+class _Limited(io.RawIOBase, BinaryIO):
     """Bytes of a member, up to a limit."""
 
     def __init__(self, member: Any, most: int | None, path: Path) -> None:

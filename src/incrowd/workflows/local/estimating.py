@@ -10,18 +10,20 @@ from typing import Any
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.crosses import cross_estimates
 from incrowd.methods.local.estimates import LocalEstimate, QuestionEstimates, estimates_from, range_estimate
+from incrowd.methods.local.likelihood import likeliest
 from incrowd.methods.local.survey.definition import LocalSurvey
-from incrowd.methods.local.survey.questions import OrderedQuestion
+from incrowd.methods.local.survey.questions import ChoiceQuestion, OrderedQuestion
 from incrowd.methods.local.tallies import Tallies, tallies_of
 
 
 @dataclass(frozen=True)
 class EstimateQuery:
-    """What is estimated besides every question: ranges (NAME=FIRST:LAST), crosses (NAME:NAME), and how sure."""
+    """What is estimated besides every question: ranges (NAME=FIRST:LAST), crosses (NAME:NAME), likeliest shares."""
 
     ranges: Sequence[str] = ()
     crosses: Sequence[str] = ()
     confidence: Fraction = Fraction(19, 20)
+    likelihood: bool = False
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -42,8 +44,20 @@ def estimate_reports(survey: LocalSurvey, sent: list[Any], query: EstimateQuery)
     for text in query.ranges:
         name, one = _range(survey, tallies, text, query.alpha)
         estimates[name] = replace(estimates[name], estimates=(*estimates[name].estimates, one))
+    if query.likelihood:
+        estimates = {name: _with_likelihood(survey, sent, one) for name, one in estimates.items()}
     pairs = [_pair(text) for text in query.crosses]
     return (*estimates.values(), *(cross_estimates(survey, sent, pair, query.alpha) for pair in pairs))
+
+
+def _with_likelihood(survey: LocalSurvey, sent: list[Any], one: QuestionEstimates) -> QuestionEstimates:
+    """Return the estimates of a choice with the shares of largest likelihood; those of other questions as they are."""
+    question = survey.question(one.question)
+    if not isinstance(question, ChoiceQuestion):
+        return one
+    shares = likeliest(question.randomizer, survey.read(sent)[question.name][1]).tolist()
+    columns = zip(one.estimates, shares, strict=True)
+    return replace(one, estimates=tuple(replace(estimate, likeliest=share) for estimate, share in columns))
 
 
 def _range(survey: LocalSurvey, tallies: Tallies, text: str, alpha: Fraction) -> tuple[str, LocalEstimate]:

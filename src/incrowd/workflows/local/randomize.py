@@ -178,6 +178,7 @@ def write_lines(path: Path, lines: Iterator[str]) -> None:
         with os.fdopen(os.open(beside, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="utf-8") as text:
             text.writelines(f"{line}\n" for line in lines)
             text.flush()
+            # before the rename: reports are randomized once, and must not be lost after that is recorded
             os.fsync(text.fileno())
         beside.replace(path)
         force(path.absolute().parent)

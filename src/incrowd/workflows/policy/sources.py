@@ -265,8 +265,8 @@ def _replace(path: Path, text: str) -> None:
         with os.fdopen(os.open(written, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(file.fileno())  # before the rename: after a power cut the name must not hold an empty file
         written.replace(path)
-        force(path.parent)
+        force(path.parent)  # and the rename itself
     finally:
         written.unlink(missing_ok=True)

@@ -118,7 +118,7 @@ def _classes(column: Column, level: int) -> int:
 
 _HOLDER = "by the data holder"
 _MOST_COLUMNS = 8
-_LEAST_COLUMNS = 2
+_LEAST_COLUMNS = 1
 _ROLES = ("sensitive", "quasi", "plain")
 _BY_FORM = (DraftGoal.CLASSIC, DraftGoal.TABLE)
 _EVERY_COLUMN = (DraftGoal.COUNTS, DraftGoal.QUERIES, *_BY_FORM)

@@ -137,9 +137,11 @@ class FactLearner:
             blank = pc.equal(pc.utf8_trim_whitespace(values), "").to_numpy(zero_copy_only=False)
             self._blank += int(times[blank].sum())
             values, times = values.filter(pa.array(~blank)), times[~blank]
-            self._see_text(values, times)
+            self._see_text(values)
         self._see_some(values)
         self._see_kinds(values, times)
+        if pa.types.is_string(values.type):
+            self._see_addresses(values, times)
 
     def merge(self, other: FactLearner) -> None:
         """Add the facts of other rows of the same column; the order does not matter.
@@ -219,13 +221,9 @@ class FactLearner:
         texts = canonical(values.take(pa.array(lowest))).to_pylist()
         self._sample = _fewest(self._sample | dict(zip(bits[lowest].tolist(), texts, strict=True)))
 
-    def _see_text(self, values: pa.Array, times: Times) -> None:
+    def _see_text(self, values: pa.Array) -> None:
         if not len(values):
             return
-        if "digits" not in self._shapes or not pc.all(_matches(values, _DIGITS)).as_py():
-            for name, pattern in _MATCHES.items():
-                rows = int(times[_matches(values, pattern).to_numpy(zero_copy_only=False)].sum())
-                self._matches.update({name: rows} if rows else {})
         ends = pc.min_max(pc.utf8_length(values))
         shortest, longest = ends["min"].as_py(), ends["max"].as_py()
         self._lengths = (min(self._lengths[0], shortest), max(self._lengths[1], longest))
@@ -235,6 +233,14 @@ class FactLearner:
         if pc.any(_matches(values, _NUMBERS_THAT_ARE_CODES)).as_py():
             self._kinds = [kind for kind in self._kinds if kind not in (Type.INTEGER, Type.DECIMAL)]
             self._odd = {kind: odd for kind, odd in self._odd.items() if kind is Type.DATE}
+
+    def _see_addresses(self, values: pa.Array, times: Times) -> None:
+        """Count addresses; digits, codes, numbers and days hold none."""
+        if self._shapes or any(kind is not Type.BOOLEAN for kind in self._kinds):
+            return
+        for name, pattern in _MATCHES.items():
+            rows = int(times[_matches(values, pattern).to_numpy(zero_copy_only=False)].sum())
+            self._matches.update({name: rows} if rows else {})
 
     def _see_kinds(self, values: pa.Array, times: Times) -> None:
         if pa.types.is_boolean(values.type):

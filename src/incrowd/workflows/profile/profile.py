@@ -92,7 +92,7 @@ def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> 
 
 
 _EXAMPLES = 3
-MOST_COLUMNS = 15
+MOST_COLUMNS = 12
 """With more columns than this, only subsets of those with the most different values are counted."""
 _TUPLES = 2**22
 _SLICE = 2**16

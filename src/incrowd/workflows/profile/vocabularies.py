@@ -31,6 +31,8 @@ FIRST_DAY, LAST_DAY = "1900-01-01", "2099-12-31"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 _NEARLY = 0.95
 _FEWEST = 3
+_NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{0,3}")
+_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _VOCABULARIES = word_lists("vocabularies")
 
 
@@ -123,6 +125,12 @@ def _of_codes(facts: Facts) -> Iterator[PublicVocabulary]:
         (JOBS, r"[0-9]{3,4}", "isco-08", "groups of ISCO-08"),
         (TRADES, r"[0-9]{2}(\.?[0-9]{1,2})?", "nace-2", "sections of NACE Rev. 2"),
     )
+    if spoken(facts.name, frozenset({"nuts"})) and facts.sample and all(map(_NUTS.fullmatch, facts.sample)):
+        yield PublicVocabulary({"type": "text", "hierarchy": {"prefix": ["4", "3", "2"]}}, "codes of NUTS, by prefix")
+    if spoken(facts.name, frozenset({"isced"})) and {value for value, _ in facts.values or (("", 0),)} <= set(
+        "012345678"
+    ):
+        yield PublicVocabulary({"type": "text", "categories": list("012345678")}, "levels of ISCED 2011")
     for words, form, name, public in forms:
         fitting = sum(bool(re.fullmatch(form, value)) for value in facts.sample)
         if spoken(facts.name, words) and fitting >= max(1, _NEARLY * len(facts.sample)):
@@ -166,6 +174,31 @@ def _of_countries(name: str, values: Sequence[str]) -> Iterator[PublicVocabulary
         if len(values) >= _FEWEST and sum(value in codes_known for value in values) >= _NEARLY * len(values):
             section = {"type": "text", "hierarchy": {"tree": {place: list(codes) for place, codes in tree.items()}}}
             yield PublicVocabulary(section, f"{form} of countries, ISO 3166-1, by continent")
+    if len(values) >= _FEWEST and spoken(name, NATIONS):
+        yield from _of_countries_elsewhere(values)
+
+
+def _of_countries_elsewhere(values: Sequence[str]) -> Iterator[PublicVocabulary]:
+    """Yield the countries by their names in another language, by CLDR; without the package Babel there are none."""
+    for language in _LANGUAGES:
+        tree = _named_in(language)
+        names = {name for countries in tree.values() for name in countries}
+        if sum(value in names for value in values) >= _NEARLY * len(values):
+            section = {"type": "text", "hierarchy": {"tree": {place: list(names) for place, names in tree.items()}}}
+            yield PublicVocabulary(section, f"names of countries in CLDR ({language}), by continent")
+
+
+@cache
+def _named_in(language: str) -> dict[str, tuple[str, ...]]:
+    try:
+        from babel import Locale
+    except ImportError:
+        return {}
+    names = Locale(language).territories
+    return {
+        place: tuple(sorted({str(names[code]) for code in codes.split() if code in names}))
+        for place, codes in word_lists("continents").items()
+    }
 
 
 @cache

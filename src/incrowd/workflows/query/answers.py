@@ -14,9 +14,9 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.codec import digest, public_text
 from incrowd.errors import LedgerUnavailable
 from incrowd.queries.answer import Answer
-from incrowd.queries.check import questions_of
+from incrowd.queries.check import queries_of
 from incrowd.queries.steps.query import Combine, Understand
-from incrowd.queries.steps.workload import each_question
+from incrowd.queries.steps.workload import each_query
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry
 from incrowd.store.database import sibling_address
@@ -80,7 +80,7 @@ class StoredAnswer:
     def questions(self) -> tuple[str, ...]:
         """The text of each query in its normal form, from the certificate."""
         combined = tuple(step.question for step in self.certificate.steps if isinstance(step, Combine))
-        parts = each_question(questions_of(self.certificate.steps))
+        parts = each_query(queries_of(self.certificate.steps))
         return combined or tuple(step.question for steps in parts for step in steps if isinstance(step, Understand))
 
     @cached_property

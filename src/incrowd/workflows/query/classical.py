@@ -21,7 +21,7 @@ from incrowd.engines.sql.engine import QueryTables, StoredTable
 from incrowd.errors import QueryRefused, Refused
 from incrowd.queries.classical_answers import MOST_AUDITED, AnswerClassically, Audited, Auditor, Protection
 from incrowd.queries.query import AggregateKind, Catalog, Relation
-from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuery, QuerySet, number_rows, plain_question
+from incrowd.queries.query_sets import MOST_ROWS, PLACE, PlainQuery, QuerySet, number_rows, plain_query
 from incrowd.store.chain import Chain
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
@@ -55,7 +55,7 @@ def ask_classical(service: QueryService, sql: str, protection: Protection) -> Cl
     differentially private was ever released from it.  All else is refused: one exact answer beside noisy ones would
     break their guarantee.
     """
-    plain = plain_question(sql, service.planner.catalog)
+    plain = plain_query(sql, service.planner.catalog)
     relation = replace(service.planner.catalog[plain.table], ready=False)
     dataset = str(relation.dataset)
     _check_apart(service, dataset)
@@ -152,10 +152,10 @@ def _all_rows(relation: Relation) -> exp.Select:
 
 def _query_set(plain: PlainQuery, relation: Relation, rows: Source) -> QuerySet:
     size = sum(batch.num_rows for batch in rows.batches([PLACE]))
-    question = plain.bind(Catalog((relation,)), size)
+    query = plain.bind(Catalog((relation,)), size)
     stored = StoredTable(rows, number_rows(relation, size).schema)
     with warehouse({relation.name: stored}) as small:
-        return plain.over(question, small.collect(question.rows), size)
+        return plain.over(query, small.collect(query.rows), size)
 
 
 def _audit(book: str, dataset: str, query_set: QuerySet, fingerprint: str) -> None:

@@ -100,7 +100,7 @@ class OpenCharges:
         """Write all conclusions that are not written yet, including those that failed before."""
         with self._lock:
             conclusions = dict(self._unwritten)
-        with suppress(LedgerUnavailable):
+        with suppress(LedgerUnavailable):  # they stay unwritten, and are tried with the next ones
             self._ledger.conclude_all(list(conclusions.values()))
             with self._lock:
                 for release in conclusions:

@@ -90,11 +90,11 @@ class QueryPlanner:
 
     def _plan(self, request: QueryRequest) -> PlannedQuery:
         check_account(request)
-        question = interpret(request.sql, self.catalog, self._max_groups)
-        policies = tuple(policy for policy in self.policies if policy.name in question.datasets)
+        query = interpret(request.sql, self.catalog, self._max_groups)
+        policies = tuple(policy for policy in self.policies if policy.name in query.datasets)
         if not policies:
             raise Refused("this query reads public tables only: nobody needs protection from its answer.")
-        measured = measure(question, policies[0].schema.unit, request.terms)
+        measured = measure(query, policies[0].schema.unit, request.terms)
         guarantees = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
         if request.account is None:
             check_highest_cost(self.policies, guarantees, request.analyst)
@@ -104,7 +104,7 @@ class QueryPlanner:
         caps = dict.fromkeys(part.question.caps.sentence for part in measured.measurements)
 
         def estimates() -> tuple[QueryEstimate, ...]:
-            return (QueryEstimate(question.text, measured.expected),)
+            return (QueryEstimate(query.text, measured.expected),)
 
         return PlannedQuery(
             measured.plan,
@@ -113,23 +113,23 @@ class QueryPlanner:
             tuple(filter(None, caps)),
             guarantees,
             policies,
-            self._query_id({"text": question.text}, request, policies),
+            self._query_id({"text": query.text}, request, policies),
             steps,
         )
 
     def _plan_batch(self, request: BatchRequest) -> PlannedQuery:
         understood = understand_all(request.questions, lambda sql: understand(sql, self.catalog, self._max_groups))
-        first = {question.text: number for number, question in reversed(list(enumerate(understood, start=1)))}
+        first = {query.text: number for number, query in reversed(list(enumerate(understood, start=1)))}
         numbers = sorted(first.values())
         policy = next(policy for policy in self.policies if policy.name in understood[0].datasets)
-        questions = {number: understood[number - 1] for number in numbers}
-        planned = plan_together(questions, policy.schema.unit, request.terms, self.catalog)
+        queries_by_number = {number: understood[number - 1] for number in numbers}
+        planned = plan_together(queries_by_number, policy.schema.unit, request.terms, self.catalog)
         guarantees = {policy.name: planned.plan.guarantee}
         check_highest_cost(self.policies, guarantees, request.analyst)
-        texts = {"texts": [question.text for question in questions.values()]}
+        texts = {"texts": [query.text for query in queries_by_number.values()]}
 
         def estimates() -> tuple[QueryEstimate, ...]:
-            return tuple(map(QueryEstimate, (question.text for question in planned.questions), planned.expected))
+            return tuple(map(QueryEstimate, (query.text for query in planned.questions), planned.expected))
 
         return PlannedQuery(
             planned.plan,
@@ -140,7 +140,7 @@ class QueryPlanner:
             (policy,),
             self._query_id(texts, request, (policy,)),
             self._batch_steps(planned, numbers, policy),
-            tuple(numbers.index(first[question.text]) for question in understood),
+            tuple(numbers.index(first[query.text]) for query in understood),
         )
 
     def _batch_steps(self, planned: Batch, numbers: Sequence[int], policy: Policy) -> int:
@@ -193,26 +193,26 @@ def refusing(subject: str) -> Iterator[None]:
 
 def understand_all(texts: Sequence[str], understand: Callable[[str], Query]) -> list[Query]:
     """Return the queries of a batch as they are understood, if all of them are about one dataset."""
-    questions = list[Query]()
+    queries = list[Query]()
     for number, text in enumerate(texts, start=1):
         with numbered(number):
-            questions.append(understand(text))
-            if len(questions[-1].datasets) != 1 or questions[-1].datasets != questions[0].datasets:
+            queries.append(understand(text))
+            if len(queries[-1].datasets) != 1 or queries[-1].datasets != queries[0].datasets:
                 raise Refused("queries that are paid for as one are all about one dataset, the same for all.")
-    if not questions:
+    if not queries:
         raise InvalidParameter("a batch needs at least one query.")
-    return questions
+    return queries
 
 
-def plan_together(questions: Mapping[int, Query], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
+def plan_together(queries: Mapping[int, Query], unit: Unit, terms: QueryTerms, catalog: Catalog) -> Batch:
     """Plan different queries together, by their numbers.
 
     A refusal names the query that would be refused alone, unless all of them would be for the same reason.
     """
     try:
-        return batch(list(questions.values()), unit, terms, catalog)
+        return batch(list(queries.values()), unit, terms, catalog)
     except IncrowdError as problem:
-        refusals = {number: _refusal(question, unit, terms) for number, question in questions.items()}
+        refusals = {number: _refusal(query, unit, terms) for number, query in queries.items()}
         if any(refusal is None or str(refusal) != str(problem) for refusal in refusals.values()):
             for number, refusal in refusals.items():
                 with numbered(number):
@@ -221,10 +221,10 @@ def plan_together(questions: Mapping[int, Query], unit: Unit, terms: QueryTerms,
         raise
 
 
-def _refusal(question: Query, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
+def _refusal(query: Query, unit: Unit, terms: QueryTerms) -> IncrowdError | None:
     """Return why a query is refused alone, or None."""
     try:
-        batch([question], unit, terms)
+        batch([query], unit, terms)
     except IncrowdError as problem:
         return problem
     return None

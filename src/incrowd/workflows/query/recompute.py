@@ -50,17 +50,17 @@ def recomputed_plan(certificate: Certificate, policy: Policy) -> Plan | Problem:
 
 
 def _workload(step: AnswerSet, catalog: Catalog, policy: Policy) -> CountWorkload:
-    unit, questions = policy.schema.unit, []
+    unit, queries = policy.schema.unit, []
     for steps in step.questions:
-        question = _question(steps[0].question if isinstance(steps[0], Understand) else "", catalog, policy)
-        counted = counting(question, unit, catalog)
+        query = _query(steps[0].question if isinstance(steps[0], Understand) else "", catalog, policy)
+        counted = counting(query, unit, catalog)
         if counted is None:
             raise InvalidParameter("a set of queries counts rows, and one of these does not.")
-        questions.append(counted)
-    return set_again(step, questions, unit, catalog)
+        queries.append(counted)
+    return set_again(step, queries, unit, catalog)
 
 
-def _question(text: str, catalog: Catalog, policy: Policy) -> Query:
+def _query(text: str, catalog: Catalog, policy: Policy) -> Query:
     return understand(text, catalog, _max_groups(policy))
 
 
@@ -78,8 +78,8 @@ def _recombined(
 
 
 def _measurement(step: Understand, catalog: Catalog, policy: Policy) -> Measurement:
-    question = _question(step.question, catalog, policy)
-    return measurement(question, policy.schema.unit, terms_of(step.terms))
+    query = _query(step.question, catalog, policy)
+    return measurement(query, policy.schema.unit, terms_of(step.terms))
 
 
 def _max_groups(policy: Policy) -> int | None:

@@ -84,7 +84,7 @@ def _staged(internal: Path, folder: Path | None, ledger: Ledger) -> HiddenReleas
     try:
         facts = json.loads((internal / INTERNAL).read_text(encoding="utf-8"))
         id_, target = str(facts["certificate"]), Path(facts["published"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):  # not a folder of a release: nothing to recover
         return None
     for public in left_whole(target):
         try:

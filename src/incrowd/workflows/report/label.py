@@ -149,7 +149,7 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
         LabelLine(
             "Failure probability δ",
             f"{odds.failure[:1].upper()}{odds.failure[1:]}",
-            f"That is for each person. For a million people together it is at most {many}.",
+            f"That is for each person. For a million people together it is {many}.",
         ),
     )
 

@@ -41,7 +41,7 @@ def check_output(
 
 
 def _evidence(certificate: Certificate, output: Any, elsewhere: frozenset[str]) -> Problem | None:
-    """Return that the evidence is not what the published table shows, or None."""
+    """Return a problem if the evidence is not what the published table shows, else None."""
     try:
         private = Decimal(certificate.accounting.spent.epsilon).is_finite()
     except InvalidOperation:
@@ -53,7 +53,7 @@ def _evidence(certificate: Certificate, output: Any, elsewhere: frozenset[str]) 
 
 
 def check_levels(certificate: Certificate, schema: Schema, files: tuple[Path, ...]) -> Problem | None:
-    """Return that a file has labels that are not of the levels in the evidence, by the policy's hierarchies; or None.
+    """Return a problem if a file's labels are not of the levels in the evidence, by the policy's hierarchies.
 
     Open levels, whose labels no hierarchy lists, are not compared.
     """

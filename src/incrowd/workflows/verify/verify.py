@@ -322,14 +322,14 @@ def _policy(
 
 
 def _unlike_survey(certificate: Certificate, file: SurveyFile) -> Problem | None:
-    """Return that a survey file gives another plan than the certificate tells of, or None."""
+    """Return a problem if a survey file does not give the plan of the certificate, else None."""
     plan, stated = file.survey.plan, (certificate.steps, certificate.guarantee, certificate.claims)
     same = (plan.steps, plan.guarantee, plan.claims) == stated and certificate.dataset.name == file.survey.name
     return None if same else Problem("the recomputed plan has other steps, guarantees or claims, or another name")
 
 
 def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
-    """Return that a policy gives another plan than the certificate tells of, or that it cannot be made again here."""
+    """Return a problem if a policy does not give the plan of the certificate, or cannot be planned here."""
     from incrowd.workflows.plan.preview.method import look_again
     from incrowd.workflows.query.recompute import recomputed_plan
 
@@ -360,7 +360,7 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
 
 
 def _declared_otherwise(certificate: Certificate, policy: Policy) -> Problem | None:
-    """Return that a certificate names the dataset, its people or its period otherwise than the policy, or None."""
+    """Return a problem if dataset, people or period differ between certificate and policy, else None."""
     from incrowd.workflows.release.certify import dataset_of
 
     stated = certificate.dataset

@@ -197,7 +197,6 @@ class CellSuppression(Method):
 
     @property
     def unchecked(self) -> str | None:
-        """Why a table alone is not checked for what this method demands, and what to do; None where it can be."""
         if not self.wild:
             return None
         return (

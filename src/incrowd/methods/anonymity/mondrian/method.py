@@ -52,12 +52,10 @@ class CutRows(Cut):
 
     @property
     def where(self) -> str:
-        """Where the table is cut, for people."""
         return f"the {self.at}, equal rows on {'one' if self.at is Where.MEDIAN else 'either'} side"
 
     @property
     def labels(self) -> str:
-        """As what a class is shown, for people."""
         return str(self.show)
 
     @property

@@ -123,7 +123,6 @@ class CutWithoutSome(Cut):
 
     @property
     def left_out(self) -> Fraction:
-        """The share of the rows that may be missing from the output."""
         return self.suppression
 
 

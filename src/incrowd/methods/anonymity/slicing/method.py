@@ -236,7 +236,7 @@ class SlicingCheck(Check):
 
 
 def _samples(basis: ClaimBasis) -> Problem | None:
-    """Return that the steps speak of samples for each table in one place and of one sample in another, or None."""
+    """Return a problem if some steps have a sample for each table and others one for all, else None."""
     fresh = basis.need(PublishTables).sample is Drawing.FRESH
     steps = (type(basis.need(SecretSample)), type(basis.need(Suppress)))
     same = steps == ((FreshSamples, SuppressEach) if fresh else (SecretSample, SuppressJointly))
@@ -244,7 +244,7 @@ def _samples(basis: ClaimBasis) -> Problem | None:
 
 
 def _groups(statement: Statement) -> Problem | None:
-    """Return that groups which were given do not hold every released column once, or None."""
+    """Return a problem if groups which were given do not hold every released column once, else None."""
     publish, chosen = statement.basis.need(PublishTables), statement.basis.find(ChooseGroups)
     if (publish.groups is None) != (chosen is not None):
         return Problem("the groups were neither given nor chosen, or both")
@@ -259,7 +259,7 @@ def _groups(statement: Statement) -> Problem | None:
 
 
 def _choice(statement: Statement) -> Problem | None:
-    """Return that one unit can move the score of a grouping by more than the step of the choice says, or None.
+    """Return a problem if one unit can move the score of a grouping by more than the step says, else None.
 
     One row moves the association of two columns by less than 2, and a group of s columns has s·(s − 1)/2 pairs: most
     are kept together where as many groups as possible are full.
@@ -278,7 +278,7 @@ def _choice(statement: Statement) -> Problem | None:
 
 
 def _other_columns(statement: Statement, columns: list[tuple[str, ...]]) -> Problem | None:
-    """Return that the tables have other columns than the groups that were given, or than groups that can be chosen."""
+    """Return a problem if the tables' columns are not those of the groups, given or chosen."""
     publish, released = statement.basis.need(PublishTables), statement.released
     if publish.groups is not None:
         same = tuple(columns) == publish.groups

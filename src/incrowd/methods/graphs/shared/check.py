@@ -55,7 +55,7 @@ def _type(name: str) -> pa.DataType:
 
 
 def polynomial_problem(noise: PolynomialNoise) -> Problem | None:
-    """Return that polynomial noise costs more than its ε, by the formula that was proved; or None."""
+    """Return a problem if polynomial noise costs more than its ε, by the formula that was proved; else None."""
     beta, kappa, a = -log(float(noise.ratio)), float(noise.kappa), noise.power + 1
     loss = max(beta * (a - 1), a * log(1 + kappa), beta + a * log(1 + kappa * exp(-beta)))
     if loss <= float(noise.epsilon) * _TOLERANCE:

@@ -177,7 +177,7 @@ def alike(columns: list[Numbers]) -> bool:
 
 
 def _bins(statement: Statement, table: pa.Table) -> Problem | None:
-    """Return that a bin is missing, strange, there twice or out of its place, or None."""
+    """Return a problem if a bin is missing, unknown, there twice or out of its place, else None."""
     count = statement.basis.need(Count)
     every = count.listed is ListedBins.ALL
     columns = []

@@ -178,7 +178,7 @@ def _leaves(statement: Statement) -> CountLeaves | SumLeaves | None:
 
 
 def _unlike_trees(statement: Statement) -> Problem | None:
-    """Return that the trees that grow are not those whose leaves are summed, or None."""
+    """Return a problem if the trees that grow are not those whose leaves are summed, else None."""
     grown, leaves = statement.basis.find(GrowTrees), _leaves(statement)
     chosen = leaves is not None and not (isinstance(leaves, CountLeaves) and leaves.dealt)
     if chosen != (grown is not None):
@@ -222,7 +222,7 @@ def differs(statement: Statement, model: LearnedModel) -> Problem | None:
 
 
 def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:
-    """Return that the trees of a model are others than is stated, or were not drawn as everybody can, or None."""
+    """Return a problem if a model has other trees than stated, or they cannot be drawn again, else None."""
     leaves, grown = _leaves(statement), statement.basis.find(GrowTrees)
     stated = 0 if leaves is None else leaves.trees
     if len(model.trees) != stated or any(tree.cuts.depth != leaves.depth for tree in model.trees if leaves is not None):

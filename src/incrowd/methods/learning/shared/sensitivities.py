@@ -42,7 +42,7 @@ class Vector:
 
 
 def other_sensitivity(statement: Statement) -> Problem | None:
-    """Return that a sum has another sensitivity than the columns of the model give it, or None."""
+    """Return a problem if a sum has another sensitivity than the columns of the model give it, else None."""
     learn = statement.basis.need(LearnFrom)
     classes = None if learn.target is None or learn.outputs is None else len(learn.outputs)
     for step in statement.steps:

@@ -323,7 +323,7 @@ def need_agreement(frame: RowFrame, household: str, names: Sequence[str], step: 
 
 
 def lost_values(before: RowFrame, after: RowFrame, columns: Sequence[str]) -> str | None:
-    """Return that some value of a column got lost, where values may only change rows, or None."""
+    """Return a problem if some value of a column got lost, where values may only change rows, else None."""
     both = ((np.sort(before.numbers(name)), np.sort(after.numbers(name))) for name in columns)
     same = all(np.array_equal(old, new, equal_nan=True) for old, new in both)
     return None if same else "every value of a column"

@@ -177,7 +177,7 @@ class SyntheticCheck(Check):
 
 
 def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
-    """Return that the tables which the evidence names cost more than ρ, or cannot be read; nothing names none."""
+    """Return a problem if the tables in the evidence cost more than ρ, or cannot be read."""
     try:
         if not _well_formed(statement.evidence):
             return Problem("the evidence has other fields than measurements have")
@@ -212,7 +212,7 @@ def _well_formed(evidence: Mapping[str, Any]) -> bool:
 
 
 def _misstated(statement: Statement, measure: MeasureTables) -> Problem | None:
-    """Return that rows, errors or their margins are not what noise and steps make of them, or None."""
+    """Return a problem if rows, errors or their margins are not what noise and steps make of them, else None."""
     evidence, requested = statement.evidence, statement.basis.need(DrawRows).rows
     total = evidence["rows estimated"] if measure.total is None else evidence["rows declared"]
     rows = min(_MOST_ROWS, total) if requested is None else requested
@@ -277,7 +277,7 @@ def _model_problem(statement: Statement, model: SyntheticModel) -> Problem | Non
 
 
 def _improper(statement: Statement, model: TableModel, zeros: tuple[Zero, ...]) -> Problem | None:
-    """Return that tables are no distribution over all columns: they disagree, or show what never occurs."""
+    """Return a problem if tables are not a distribution over all columns: they disagree, or show what never occurs."""
     for own_table, clique, parent, shared in zip(
         model.tables, model.tree.cliques, model.tree.parents, model.tree.separators, strict=True
     ):

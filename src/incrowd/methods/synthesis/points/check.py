@@ -125,7 +125,7 @@ def _places(published: Contents) -> Problem | None:
 
 
 def _crowds(statement: Statement, published: Contents) -> Problem | None:
-    """Return that a cell has too few points, or that the evidence says otherwise; below k noise gives any number."""
+    """Return a problem if a cell has too few points, or other evidence; below k noise gives any number."""
     suppressed, evidence = statement.basis.find(SuppressCounts), statement.evidence
     if suppressed is not None and (published.counts < suppressed.k).any():
         return Problem("some cell has fewer points than k")

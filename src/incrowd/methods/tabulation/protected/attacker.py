@@ -128,7 +128,7 @@ def published_to(frame: TableFrame, cells: Whole, visible: Flags, least: int = 0
 
 
 def never(low: Ends, high: Ends) -> Flags:
-    """Return that no cell is open wide enough, whose extremes are then found."""
+    """Return no cell as open wide enough: the extremes of all are then computed."""
     return np.zeros(len(np.minimum(low, high)), np.bool_)
 
 

@@ -36,7 +36,7 @@ class Owners:
 
     @classmethod
     def none(cls, cells: int) -> Owners:
-        """Return that nobody knows a cell."""
+        """Return owners of whom nobody knows a cell."""
         nobody = np.full(cells, NOBODY, np.int64)
         return cls(nobody, nobody, 0)
 

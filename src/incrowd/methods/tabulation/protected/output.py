@@ -242,7 +242,7 @@ def _numbers(statement: Statement, values: Whole, visible: Flags) -> Problem | N
 
 
 def _empty(statement: Statement, values: Whole, visible: Flags) -> Problem | None:
-    """Return that an empty cell can be inferred too closely, or that there are too many to try; or None."""
+    """Return a problem if an empty cell can be inferred too closely, or if there are too many to try; else None."""
     frame, width = statement.basis.need(Tabulate).frame, statement.basis.need(SuppressCells).width
     empty = np.flatnonzero(~visible.ravel())
     if not len(empty):

@@ -17,6 +17,7 @@ from incrowd.workflows.profile.profile import TableProfile, person_column
 _SUBSETS = 5
 _NUMBERS = ("rows", "population")
 _WORDS = ("name", "period")
+_HOLDER = "by the data holder"
 _BOUNDED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
 MEANING = {
     Role.IDENTIFIER: "names a person; not released",
@@ -74,6 +75,8 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
                 "bounded": str(written.get("type", Type.TEXT)) in _BOUNDED,
                 "outside": str(written.get("outside") or ""),
                 "public": _public(written),
+                "clean": _cleaning(written),
+                "confirmed": bool((written.get("clean") or {}).get("confirmed")),
                 "drafted": _drafted(written),
                 "guess": None
                 if met is None
@@ -91,8 +94,25 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
 def _drafted(section: dict[str, Any]) -> bool:
     """Whether something of a column was read off the rows, and nobody vouched for it."""
     rule = section.get("hierarchy")
+    clean = section.get("clean") or {}
     parts = [section, *([rule] if isinstance(rule, dict) else [])]
-    return any(part.get("derived") and not part.get("public") for part in parts)
+    unconfirmed = bool(clean.get("derived") and not clean.get("confirmed"))
+    return unconfirmed or any(part.get("derived") and not part.get("public") for part in parts)
+
+
+def _cleaning(section: dict[str, Any]) -> list[str]:
+    """Return in words how the cells of a column are cleaned; nothing where they are read as they are."""
+    clean, lines = section.get("clean") or {}, []
+    for key, value in clean.items():
+        if isinstance(value, dict):
+            lines += [f"{', '.join(map(str, _list(part)))} → {label}" for label, part in value.items()]
+        elif key not in ("derived", "confirmed"):
+            lines.append(f"{key}: {', '.join(map(str, _list(value)))}")
+    return lines
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _public(section: dict[str, Any]) -> str:
@@ -152,6 +172,9 @@ def _declared(request: PageRequest, file: PolicyFile, place: int, name: str) -> 
     outside = request.form.get(f"outside-{place}")
     if outside is not None and outside != str(declared.get("outside") or ""):
         changes["columns", name, "outside"] = outside or None
+    clean = declared.get("clean") or {}
+    if request.form.get(f"confirm-{place}") and clean.get("derived") and not clean.get("confirmed"):
+        changes["columns", name, "clean", "confirmed"] = _HOLDER
     source = request.form.get(f"source-{place}", "").strip()
     if source and source != _public(declared):
         marked = [key for key in ((), ("hierarchy",)) if (file.at("columns", name, *key) or {}).get("derived")]

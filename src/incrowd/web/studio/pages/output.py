@@ -10,7 +10,7 @@ from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.plan.compare import compare
-from incrowd.workflows.plan.routes import RouteNeeds, release_of, routes_of
+from incrowd.workflows.plan.routes import TITLES, RouteNeeds, release_of, routes_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, Use
@@ -58,7 +58,7 @@ def show(request: PageRequest) -> PageContent:
         "keepable": _keepable(file, needs),
         "use": str(needs.use),
         "offers": offers,
-        "recommended": None if routes.recommended is None else GOALS[routes.recommended][0],
+        "recommended": None if routes.recommended is None else TITLES[routes.recommended],
         "reason": routes.reason,
         "others": [
             {"name": name, "title": GOALS[name][0], "about": about, "guarantee": guarantee}

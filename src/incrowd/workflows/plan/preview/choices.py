@@ -107,7 +107,7 @@ def _solved(method: SampledSuppression, own: Parameters, schema: Schema) -> list
         if max(rate, own.rate) >= _NEAR * min(rate, own.rate):
             try:
                 solutions.append(solve(None, rate, target, schema.unit))
-            except Infeasible:
+            except Infeasible:  # this rate gives no solution; others may
                 continue
     return solutions
 
