@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.cleaning import Cleaning, LetterCase, UnicodeForm
 from incrowd.core.domain import Provenance, Type
+from incrowd.core.hierarchy.tree import tree
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.rows import CLEANED
@@ -182,6 +183,12 @@ def test_rules_that_mean_nothing_for_a_column_are_refused(rules: Cleaning, messa
 def test_a_text_with_two_meanings_is_refused(spellings: tuple[tuple[str, tuple[str, ...]], ...]) -> None:
     with pytest.raises(InvalidParameter, match="two things"):
         Cleaning(spellings=spellings)
+
+
+def test_a_label_that_is_also_a_value_of_another_meaning_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"'Gent'.*Rename"):
+        tree({"Gent": ["Gent", "Rand"], "Brugge": ["Brugge"]})
+    assert tree({"Gent and others": ["Gent", "Rand"], "Brugge": ["Brugge"]}).labels(1) == ("Gent and others", "Brugge")
 
 
 def test_ids_of_people_are_not_cleaned_by_drafted_rules() -> None:

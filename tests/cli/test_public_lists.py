@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from incrowd.core.domain import Type
 from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.profile import vocabularies
@@ -58,7 +59,7 @@ def test_words_of_another_kind_are_not_countries() -> None:
 )
 def test_codes_are_generalized_by_their_published_structure(column: str, values: list[str], public: str) -> None:
     facts = profile(open_source(pa.table({column: values * 9}))).columns[0].facts
-    assert vocabularies.vocabulary_of(facts, vocabularies.Type.TEXT).public == public  # type: ignore[union-attr]
+    assert vocabularies.vocabulary_of(facts, Type.TEXT).public == public  # type: ignore[union-attr]
 
 
 def test_a_draft_releases_a_column_of_a_public_list(run: Runner, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ class UnnamedFile:
             self._file = os.dup(file.fileno())
         self.close = weakref.finalize(self, os.close, self._file)  # a database may drop a file without closing it
         self._own = threading.local()
-        self._turn = threading.Lock()  # a read or write of several calls stays whole where threads share the file
+        self._turn = threading.Lock()  # without pread, seeking and reading are one act
 
     def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
         """Set the place of this thread."""

@@ -16,7 +16,7 @@ from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
 from incrowd.workflows.profile.column_names import KNOWN, NAMING, SECRET, spoken
-from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
+from incrowd.workflows.profile.profile import MOST_COLUMNS, ColumnProfile, TableProfile, profile
 from tests.tables import Batches
 
 
@@ -168,8 +168,8 @@ def test_with_many_columns_the_most_telling_are_taken_and_that_is_said() -> None
     chance = np.random.default_rng(1)
     columns = {f"c{number}": chance.integers(0, number + 2, 500).astype(str) for number in range(18)}
     found = profiled(**columns)
-    assert len({name for subset in found.subsets for name in subset.columns}) == 15
-    assert any("15" in note for note in found.notes)
+    assert len({name for subset in found.subsets for name in subset.columns}) == MOST_COLUMNS
+    assert any(f"the {MOST_COLUMNS} with" in note for note in found.notes)
     assert not any("c0" in subset.columns for subset in found.subsets)
 
 

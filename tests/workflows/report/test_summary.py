@@ -29,9 +29,15 @@ def test_a_report_begins_with_size_guarantee_risk_and_decisions(tmp_path: Path) 
     text = short(page)
     assert page.index('id="summary"') < page.index('id="label"')
     assert f"{len(release.result):,} rows are published." in text
-    assert "no conclusion becomes more than" in text
+    assert "one row changes the probability of any result by a factor of at most" in text
+    assert "Someone who guesses whether one row is in the data, at even odds, is right at most" in text
     assert "for the declared 100,000 people together" in text
     assert "Publish or not" in text
+
+
+def test_of_replaced_rows_another_thing_is_guessed(tmp_path: Path) -> None:
+    _, page = released(tmp_path, dataset__unit={"adjacency": "replace-one"})
+    assert "guesses which of two records one row has, at even odds" in short(page)
 
 
 def test_the_rows_of_the_summary_are_published_rows(tmp_path: Path) -> None:

@@ -111,12 +111,23 @@ class TreeHierarchy(Hierarchy):
 def tree(branch: Branch, provenance: Provenance = DECLARED) -> TreeHierarchy:
     """Build the hierarchy of a nested mapping whose innermost lists are the values.
 
-    A value with fewer levels above it than another keeps its topmost label on the rest.
+    A value with fewer levels above it than another keeps its topmost label on the rest.  A label that is also a value
+    would mean two things, unless nothing else is below it.
 
     >>> tree({"Europe": {"France": ["Paris", "Lyon"]}, "Asia": ["Kyoto"]}).rows
     (('Paris', 'France', 'Europe'), ('Lyon', 'France', 'Europe'), ('Kyoto', 'Asia', 'Asia'))
     """
     paths = list(_paths(branch, ()))
+    members: dict[str, set[str]] = {}
+    for value, *above in paths:
+        for label in above:
+            members.setdefault(label, set()).add(value)
+    double = sorted({path[0] for path in paths if members.get(path[0], {path[0]}) != {path[0]}})
+    if double:
+        raise InvalidParameter(
+            f"these labels of the tree are also values with another meaning: {listed(double)}. Rename the labels, for "
+            f"example {double[0] + ' and others'!r}."
+        )
     width = max((len(path) for path in paths), default=0)
     return TreeHierarchy(tuple(path + (path[-1],) * (width - len(path)) for path in paths), provenance)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from incrowd.core.unit import Adjacency, Kind
 from incrowd.core.words import chance, counted, short_down
 from incrowd.errors import IncrowdError
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.core.certificate import Certificate
+    from incrowd.core.unit import Unit
     from incrowd.workflows.report.label import Label
 
 _ROWS, _COLUMNS, _LONGEST = 5, 8, 40
@@ -93,24 +95,34 @@ def _guarantee(certificate: Certificate, label: Label) -> str:
     if not label.odds.bounded:
         kinds = ", ".join(dict.fromkeys(claim.kind for claim in certificate.claims)) or "none"
         return f"It has no ε: only the form of the table is guaranteed ({kinds})."
-    one = str(certificate.guarantee.unit.kind)
-    but = ", but for the failure probability δ" if label.odds.delta else ""
-    return (
-        f"{label.odds.numbers}: no conclusion becomes more than {label.odds.times} times as likely by one {one}{but}."
-    )
+    one, plus = certificate.guarantee.unit.kind, ", plus δ" if label.odds.delta else ""
+    factor = f"by a factor of at most {label.odds.times}{plus}"
+    return f"{label.odds.numbers}: one {one} changes the probability of any result {factor}."
 
 
 def _risk(certificate: Certificate, label: Label) -> str:
     if not label.odds.bounded:
         return "Nothing bounds what someone with background knowledge can learn about one person."
-    people, delta = certificate.dataset.population, label.odds.delta
+    unit, people, delta = certificate.guarantee.unit, certificate.dataset.population, label.odds.delta
+    right = f"Someone who guesses {_guessed(unit)}, at even odds, is right at most {label.odds.guess} of the time"
     if not delta:
-        return f"A guess whether someone is in the data is right at most {label.odds.guess} of the time, always."
-    beside = f"the failure probability δ is {label.odds.failure} for each person"
-    if people is not None:
+        return f"{right}."
+    beside = f"the failure probability δ is {label.odds.failure} for each {unit.kind}"
+    if people is not None and not unit.kind.of_edges:
         together = chance(min(Decimal(1), delta * people))
         beside += f", and {together} for the declared {people:,} people together"
-    return f"A guess whether someone is in the data is right at most {label.odds.guess} of the time; {beside}."
+    return f"{right}; {beside}."
+
+
+def _guessed(unit: Unit) -> str:
+    """Return what an attacker guesses, by what the adjacency protects."""
+    if unit.kind.of_edges:
+        return "whether an edge is there" if unit.kind is Kind.RELATION else "whether two people are connected"
+    if unit.kind is Kind.REPORT:
+        return "which of two answers one person gave"
+    if unit.adjacency is Adjacency.ADD_REMOVE:
+        return f"whether one {unit.kind} is in the data"
+    return f"which of two records one {unit.kind} has"
 
 
 def _decisions(certificate: Certificate, label: Label, assumptions: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 Places = NDArray[np.intp]
 
-MOST_NODES = 5000
+MOST_NODES = 10_000
 """The most lines that a side of a table can have."""
 
 
@@ -54,7 +55,7 @@ class TableAxis:
             if not path:
                 raise InvalidParameter(f"the labels of {self.column!r} are not nested: each lies under one other.")
             path.append(node)
-        twice = [label for label in set(self.labels) if self.labels.count(label) > 1]
+        twice = [label for label, number in Counter(self.labels).items() if number > 1]
         if twice:
             raise InvalidParameter(
                 f"the label {twice[0]!r} of {self.column!r} stands for two different lines of the table: give one of "

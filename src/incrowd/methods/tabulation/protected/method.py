@@ -298,8 +298,8 @@ class ProtectedTable(Method):
 
     def _foreseeable(self, schema: Schema) -> bool:
         """Whether what a release does can be computed before it: nothing is drawn at random."""
-        drawn = schema.unit.column is not None and schema.unit.more is None
-        return self.protect == SUPPRESSION and not drawn
+        sampled = schema.unit.column is not None and schema.unit.more is None
+        return self.protect == SUPPRESSION and not sampled
 
     def examine(self, table: Table) -> None:
         """Refuse, before anything is charged, a given table that does not add up, and one that cannot be protected."""

@@ -109,12 +109,12 @@ def _suppressed(key: _TaskKey) -> Pattern:
 
 def _lightest(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern:
     """Return the lighter of the patterns that a search and, for small tables, a program find."""
-    found = _proved(task, demands, PatternSearch(task).run(demands))
+    searched = _proved(task, demands, PatternSearch(task).run(demands))
     if not small_enough(task, demands):
-        return found
+        return searched
     least = _least(task, demands)
-    if least is None or least.weight >= found.weight:
-        return replace(found, bound=None if least is None else least.bound)
+    if least is None or least.weight >= searched.weight:
+        return replace(searched, bound=None if least is None else least.bound)
     return least
 
 
