@@ -60,9 +60,11 @@ def test_text_is_large_enough_to_read(tmp_path: Path, bounded: str) -> None:
     assert smallest >= 11.0
 
 
-def test_the_label_is_what_a_reader_sees_first(tmp_path: Path, bounded: str) -> None:
-    script = 'return page.querySelector(".label").getBoundingClientRect().top'
-    assert measured(tmp_path, bounded, script) < 250
+def test_the_summary_is_what_a_reader_sees_first_and_then_the_label(tmp_path: Path, bounded: str) -> None:
+    script = 'return ["#summary", ".label"].map(name => page.querySelector(name).getBoundingClientRect().top)'
+    summary, label = measured(tmp_path, bounded, script)
+    assert summary < 250
+    assert summary < label
 
 
 def test_no_epsilon_is_red_and_on_top(tmp_path: Path, unbounded: str) -> None:

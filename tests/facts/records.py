@@ -179,8 +179,12 @@ def of_surveys() -> Iterator[tuple[str, Make]]:
 def _of_randomizer(family: str) -> Any:
     numeric = family in _NUMERIC
     question: dict[str, Any] = {"low": "0", "high": "10", "cells": "20"} if numeric else {"categories": _LABELS}
-    survey = {"survey": "1", "name": "one", "epsilon": "1", "questions": {"q": question | {"mechanism": family}}}
+    question |= {"mechanism": family}
     answers = [str(n % 11) if numeric else _LABELS[n % 5] for n in range(300)]
+    if family == "options":  # several answers have one randomizer, so it is not named
+        question = {"options": _LABELS, "at_most": "2"}
+        answers = [f"{_LABELS[n % 2]};{_LABELS[2 + n % 3]}" for n in range(300)]
+    survey = {"survey": "1", "name": "one", "epsilon": "1", "questions": {"q": question}}
     return adapters.of_survey(survey, {"q": answers})
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import sys
 import warnings
+from contextlib import suppress
+from typing import NoReturn
 
 _OBJECTS = 50_000  # new objects before the garbage is looked through: a command ends before it pays
 _INTERRUPTED = 130
@@ -36,10 +39,23 @@ def start() -> None:
         hide_pandas()
         from incrowd.cli.main import main
 
-        sys.exit(main())
+        _leave(main())
     except KeyboardInterrupt:  # before a command has started, or after it has ended
         print("incrowd: interrupted.", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process; a worker skips the destructors of libraries: one with a thread still running would abort."""
+    from incrowd.engines.worker import is_worker
+
+    if not is_worker():
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # nobody reads any more
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
 
 
 def _read_in_a_worker(words: list[str]) -> None:

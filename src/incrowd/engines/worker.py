@@ -77,6 +77,11 @@ def is_off() -> bool:
     return os.environ.get(SETTING, "").lower() == "off" or not hasattr(os, "fork")
 
 
+def is_worker() -> bool:
+    """Whether this process is a worker."""
+    return bool(_SELF)
+
+
 def count_file(path: str | Path, size: int) -> None:
     """Let the limits of this worker grow with a file that it reads, once a file."""
     if not _SELF or _SELF[0].sizes.get(str(path), -1) >= size:

@@ -145,7 +145,7 @@ def published_columns(
     >>> from incrowd.methods.anonymity.safe import Safe
     >>> schema = Schema((Column("sex", Role.QUASI, hierarchy=Flat(Categories(("F", "M")))),))
     >>> [column.label_text for column in published_columns(Safe({}, k=5, rate=Fraction(1)).plan(schema), schema)]
-    ['F, M, other, …']
+    ['F, M, other']
     """
     finest: dict[str, RecodedColumn] = {}
     for step in walk(plan.steps):

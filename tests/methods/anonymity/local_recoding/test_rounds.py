@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
-from incrowd.core.hierarchy.tree import tree
+from incrowd.core.hierarchy.tree import TreeHierarchy, tree
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Table
 from incrowd.criteria.closeness import EqualCloseness, OrderedCloseness
@@ -139,7 +139,7 @@ def test_few_rare_rows_do_not_coarsen_all() -> None:
 
 def test_rows_of_several_rounds_that_look_the_same_are_one_class() -> None:
     """`west` is a city as well as the region above it: one round shows the one, another the other."""
-    city = Column("city", Role.QUASI, hierarchy=tree({"west": ["west", "Brest"], "east": ["Lviv"]}))
+    city = Column("city", Role.QUASI, hierarchy=TreeHierarchy((("west", "west"), ("Brest", "west"), ("Lviv", "east"))))
     rows = [("west",)] * 3 + [("Brest",)] + [("Lviv",)] * 3
     outcome = released(LocalRecoding(1), rows, Schema((city,)))  # type: ignore[arg-type]
     assert len(outcome) == 7

@@ -51,7 +51,7 @@ class Pattern:
 def suppress(task: SuppressionTask, demands: list[ProtectionDemand], width: int) -> Pattern:
     """Return a pattern under which every demand is met and every suppressed cell is open at least so wide.
 
-    >>> from incrowd.methods.tabulation.protected.frame import TableAxis
+    >>> from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
     >>> side = (("*", "a", "b", "c"), (-1, 0, 0, 0))
     >>> frame = TableFrame((TableAxis("row", *side), TableAxis("column", *side)))
     >>> task = task_of(frame, np.array([[20, 50, 10], [8, 19, 22], [17, 32, 12]]))
