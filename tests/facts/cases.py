@@ -65,6 +65,8 @@ CASES: dict[str, str | tuple[str, ...]] = {
     "hierarchy / steps that do not rise": (
         "hierarchy build --column age --kind intervals --steps 9,3 --out n.csv --range 0,99"
     ),
+    "import / a missing file": "import nowhere.deid --out new",
+    "import / a file that is not a project": "import letters.csv --out new",
     "release / a policy": f"{_RELEASE} new",
     "release / a folder that is there": f"{_RELEASE} out",
     "release / an unknown format": "release --policy good.yaml --out new --format wav",
