@@ -90,13 +90,14 @@ BATCHES = {
 
 
 def test_a_survey_that_claims_more_honest_people_than_its_definition_fails(tmp_path: Path) -> None:
-    """A thousand times the people would make the claim far stronger; its numbers fit each other."""
-    file, larger = survey_of(BATCHES, tmp_path / "one"), {"batch": "1000000", "honest": "900000", "delta": "1e-6"}
+    """Twenty times the people would make the claim far stronger; its numbers fit each other."""
+    two = BATCHES | {"questions": {"ever": {"categories": ["a", "b"]}}}  # derived in a tenth of the time of four
+    file, larger = survey_of(two, tmp_path / "one"), {"batch": "20000", "honest": "18000", "delta": "1e-6"}
     for folder in (tmp_path / "one", tmp_path / "two"):
         folder.mkdir()
     opened = open_survey(file)
     assert verify(opened.folder, policy=file).passed
-    forged = open_survey(survey_of(BATCHES | {"shuffled": larger}, tmp_path / "two"))
+    forged = open_survey(survey_of(two | {"shuffled": larger}, tmp_path / "two"))
     plain = json.loads((forged.folder / "certificate.json").read_text(encoding="utf-8"))
     collect = dict(plain["steps"][0], survey=opened.certificate.to_json()["steps"][0]["survey"])
     plain = fitting({**plain, "steps": [collect, *plain["steps"][1:]], "policy_hash": file.survey.id})
