@@ -72,6 +72,7 @@ def take(to: Path, *, phone: bool) -> None:
         furnish(folder)
         with visiting(browser, folder, DESK) as visit:
             page = visit.tab()
+            page.set_default_timeout(60_000)
             pages = {
                 "studio-guarantee": lambda: page.goto(f"{visit.address}/workbench{POLICY}"),
                 "studio-lattice": lambda: lattice(page, visit.address),
