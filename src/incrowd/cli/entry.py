@@ -51,7 +51,7 @@ def _leave(code: int) -> NoReturn:
 
     if not is_worker():
         sys.exit(code)
-    atexit._run_exitfuncs()
+    atexit._run_exitfuncs()  # noqa: SLF001 - what the end of a process would run
     with suppress(OSError, ValueError):  # nobody reads any more
         sys.stdout.flush()
         sys.stderr.flush()
