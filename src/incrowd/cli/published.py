@@ -42,12 +42,12 @@ def show_routes(routes: RouteTable) -> None:
         "Routes, by the schema and public numbers alone",
         [_route(offer) for offer in routes.offers],
         f"{advice}: {routes.reason.removesuffix('.')}.",
-        header=("--for", "keeps", "error, remaining risk, price"),
+        header=("--for", "keeps", "error, remaining risk, cost"),
     )
 
 
 def _route(offer: RouteOffer) -> tuple[str, ...]:
     if offer.refusal is not None:
         return (str(offer.goal), "-", offer.refusal)
-    lines = (offer.guarantee, f"error: {offer.error}", f"risk: {offer.risk}", f"price: {offer.price}")
+    lines = (offer.guarantee, f"error: {offer.error}", f"risk: {offer.risk}", f"cost: {offer.cost}")
     return (str(offer.goal), offer.kept_text, "\n".join(lines))

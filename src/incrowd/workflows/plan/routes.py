@@ -12,9 +12,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from incrowd.core.rounding import float_up
 from incrowd.core.words import listed, short_up
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.workflows.bounds.odds import Odds
+from incrowd.workflows.bounds.odds import in_words
 from incrowd.workflows.plan.compare import pair_error
 from incrowd.workflows.plan.forecast import declared_rows, expectation_of
 from incrowd.workflows.plan.forecast import plan as forecast
@@ -25,8 +26,6 @@ from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
 from incrowd.workflows.profile.draft_text import DraftGoal, Use
 
-_NO_EPSILON = "the route has no epsilon"
-_PRIOR = Fraction(1, 10)
 _CERTAIN = 1.96
 _TOLERABLE, _ROWS_EACH = 0.2, 30
 _USEFUL = 0.5
@@ -62,13 +61,14 @@ _OPEN_RISK = {
 
 @dataclass(frozen=True)
 class RouteOffer:
-    """One route: its guarantee, what it keeps of each column, the error and the risk that remain, and its price."""
+    """One route: its guarantee, what it keeps of each column, the error and the risk that remain, and its cost."""
 
     goal: DraftGoal
     columns: tuple[PublishedColumn, ...] = ()
     error: str = ""
     risk: str = ""
-    price: str = ""
+    cost: str = ""
+    private: bool = False
     refusal: str | None = None
     worth: float = 0.0
     release: Mapping[str, Any] | None = None
@@ -114,7 +114,7 @@ class RouteOffer:
             "kept": self.kept_text,
             "error": self.error,
             "risk": self.risk,
-            "price": self.price,
+            "cost": self.cost,
             "refusal": self.refusal,
         }
 
@@ -176,16 +176,16 @@ def _judged(goal: DraftGoal, policy: Policy) -> RouteOffer:
     """Return what public numbers tell about a route."""
     planned, rows = forecast(policy), declared_rows(policy)
     columns = published_by(policy)
-    price, risk = _NO_EPSILON, _OPEN_RISK.get(goal, "")
-    if planned.epsilon.is_finite():
+    cost, risk, private = "no epsilon", _OPEN_RISK.get(goal, ""), planned.epsilon.is_finite()
+    if private:
         spent = f"epsilon {short_up(planned.epsilon)}, delta {short_up(planned.delta)}"
-        price = f"{spent}: about half of the drafted budget"
-        belief = Odds(planned.epsilon, planned.delta).belief(_PRIOR)
-        risk = f"someone who is 10 % sure of something about a person can become at most {belief} sure"
+        cost = f"{spent}: about half of the drafted budget"
+        amounts = (float_up(Fraction(planned.epsilon)), float_up(Fraction(planned.delta)))
+        risk = in_words(*amounts, planned.guarantee.unit.adjacency)
     elif goal not in _OPEN_RISK:
         risk = "no bound: some declared values come from the data; name their public source"
     error, worth = _error(goal, policy, columns, rows)
-    return RouteOffer(goal, columns, error, risk, price, worth=worth)
+    return RouteOffer(goal, columns, error, risk, cost, private, worth=worth)
 
 
 def _error(goal: DraftGoal, policy: Policy, columns: Sequence[PublishedColumn], rows: int | None) -> tuple[str, float]:
@@ -220,17 +220,15 @@ def _recommended(offers: Sequence[RouteOffer], needs: RouteNeeds) -> tuple[Draft
         order = [DraftGoal.COUNTS, DraftGoal.SYNTHETIC, DraftGoal.MICRODATA]
     by_goal = {offer.goal: offer for offer in offers}
     possible = [
-        offer
-        for goal in order
-        if (offer := by_goal[goal]).refusal is None and not offer.loses(needs) and offer.price != _NO_EPSILON
+        offer for goal in order if (offer := by_goal[goal]).refusal is None and not offer.loses(needs) and offer.private
     ]
     keeping = f"keeps {listed(list(needs.keep))} and " if needs.keep else ""
-    useful = next((offer for offer in possible if offer.worth >= _USEFUL), None)
+    useful = next((offer for offer in possible if offer.retained and offer.worth >= _USEFUL), None)
     if useful is not None:
         return useful.goal, f"it {keeping}has an epsilon; {useful.error}"
     if possible:
-        best = max(possible, key=lambda offer: offer.worth)
-        return best.goal, f"it {keeping}has an epsilon, but its error is large or unknown: {best.error}"
+        best = max(possible, key=lambda offer: (bool(offer.retained), offer.worth))  # rows of `*` are worth nothing
+        return best.goal, f"it {keeping}has an epsilon; expected error: {best.error}"
     why = next((offer.refusal for offer in offers if offer.refusal is not None), None)
     if needs.keep:
         lost = by_goal[order[0]]
