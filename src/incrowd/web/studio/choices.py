@@ -1,9 +1,10 @@
-"""Choices of a release that are made by clicks: l and t of sensitive columns, and the columns of a table of counts."""
+"""Choices of a release that are made by clicks: levels by name, l and t, and the columns of a table of counts."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from incrowd.core.hierarchy.hierarchy import Hierarchy, RuleKind
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.page import PageRequest
@@ -13,6 +14,31 @@ from incrowd.workflows.policy.edit import Place, Value
 _WITH_CRITERIA = ("full-domain", "mondrian", "local-recoding")
 _TABLES = ("private-histogram", "blended-histogram", "suppressed-histogram", "most-common", "protected-table")
 _KEYS = {"l": "l, different values per class", "t": "t, distance from the whole table"}
+_NAMES = {
+    RuleKind.PREFIX: "first {} characters",
+    RuleKind.REDACTION: "{} characters hidden",
+    RuleKind.INTERVALS: "intervals of {}",
+    RuleKind.CUTS: "cut at {}",
+    RuleKind.CALENDAR: "{}",
+}
+
+
+def level_name(hierarchy: Hierarchy, level: int) -> str:
+    """Return the name of a level, with how many classes it has.
+
+    >>> from incrowd.core.domain import Numbers
+    >>> from incrowd.core.hierarchy.intervals import Intervals
+    >>> ages = Intervals(Numbers(0, 99), (10, 50))
+    >>> [level_name(ages, level) for level in range(4)]
+    ['the value itself (100 classes)', 'intervals of 10 (10 classes)', 'intervals of 50 (2 classes)', 'nothing: *']
+    """
+    if level == hierarchy.height:
+        return "nothing: *"
+    rule, members = hierarchy.rule, hierarchy.members(level)
+    name = "the value itself" if level == 0 else f"groups of level {level}"
+    if level and rule.kind in _NAMES and rule.levels is not None and len(rule.levels) >= level:
+        name = _NAMES[rule.kind].format(", ".join(rule.levels[level - 1]))
+    return name if members is None else f"{name} ({len(members):,} {'class' if len(members) == 1 else 'classes'})"
 
 
 def criteria(request: PageRequest, file: PolicyFile) -> list[dict[str, str]]:

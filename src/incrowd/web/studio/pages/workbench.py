@@ -17,9 +17,8 @@ from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.web.studio.choices import criteria, criteria_changes, tabled, tabled_changes
+from incrowd.web.studio.choices import criteria, criteria_changes, level_name, tabled, tabled_changes
 from incrowd.web.studio.jobs import Job, Tell
-from incrowd.web.studio.levels import level_name
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
 from incrowd.web.studio.policy_file import PolicyFile, provenance
