@@ -17,8 +17,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly
 from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
+from incrowd.methods.tabulation.protected.joint import Joint
 from incrowd.methods.tabulation.protected.rules import Contributions, Dominance, Rules
-from incrowd.methods.tabulation.protected.sources import Joint
 from tests.methods.tabulation.frames import flat, nested
 
 SHAPES = (
@@ -39,7 +39,7 @@ RULES = (
 
 def joint_of(frame: TableFrame) -> Joint:
     nothing = np.zeros(0, np.intp)
-    return Joint(frame, {}, np.arange(frame.size), nothing, nothing.astype(np.int64), nothing)
+    return Joint(frame, {}, (np.arange(frame.size),), nothing, nothing.astype(np.int64), nothing)
 
 
 def contributions(frame: TableFrame, chance: np.random.Generator, *, counts: bool) -> Contributions:
@@ -84,10 +84,10 @@ def attacked(seed: int) -> Iterator[tuple[int, bool]]:
     given = contributions(frame, chance, counts=counts)
     facts = given.facts(frame, rules.depth)
     marks = CellMarks(("values", "cells", "levels")[seed % 3], zeros, (), ())
-    assembly = TaskAssembly(frame, joint_of(frame), rules, marks, AttackerKnowledge(counts, size, None))
+    assembly = TaskAssembly((frame,), joint_of(frame), rules, marks, AttackerKnowledge(counts, size, None))
     width = (rules.reach or 1) if counts else 1
     try:
-        pattern = assembly.protect(facts, given, frame.finest(facts.values), width)
+        pattern = assembly.protect((facts,), given, frame.finest(facts.values), width)
     except Infeasible:
         return
     true, published = facts.values.ravel(), ~pattern.suppressed

@@ -91,7 +91,7 @@ def test_sensitive_cells_of_both_tables_stay_open_to_who_holds_both(tmp_path: Pa
             new = method.release(table, SystemCoins())
         except Infeasible:
             continue
-        area = method.frame(SCHEMA).axes[0]
+        area = method.frames(SCHEMA)[0].axes[0]
         joint = TableFrame((area, flat(2, "sex"), flat(2, "kind")))
         grid = np.arange(joint.size).reshape(joint.shape)
         parts = [

@@ -98,8 +98,7 @@ def test_a_table_released_before_counts_as_known(tmp_path: Path) -> None:
     ]
     (tmp_path / "first.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     method = ProtectedTable(columns=("area", "sex"), minimum=4, protection=2, earlier=(str(tmp_path / "first.csv"),))
-    frame = method.frame(SCHEMA)
-    joint = method.joint(SCHEMA, frame)
+    joint = method.joint(SCHEMA)
     assert [axis.column for axis in joint.frame.axes] == ["area", "sex", "kind"]
     assert method.plan(SCHEMA).claims[0].parameters["earlier"] == 1
     try:
@@ -232,6 +231,6 @@ def test_a_file_whose_empty_cell_was_filled_in_or_whose_total_was_changed_fails(
 
 def test_everything_that_agrees_is_listed_by_the_test_itself() -> None:
     method = ProtectedTable(columns=("sex",), minimum=2)
-    frame = method.frame(SCHEMA)
+    frame = method.frames(SCHEMA)[0]
     found = [table.tolist() for table in agreeing(frame, np.array([2, 0, 0]), np.array([True, False, False]))]
     assert found == [[0, 2], [1, 1], [2, 0]]

@@ -1,7 +1,8 @@
-"""Assembly: the task of a table from its true cells, together with the tables that were released before it."""
+"""Assembly: the task of tables from their true cells, together with the tables that were released before them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress as suppress_errors
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,9 +14,9 @@ from incrowd.errors import Infeasible, SourceInvalid
 from incrowd.methods.tabulation.protected.boxes import NEVER, Costs, ProtectionDemand
 from incrowd.methods.tabulation.protected.coalitions import Owners
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.joint import Joint
 from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions, Rules
-from incrowd.methods.tabulation.protected.selection import first_totals, selected
-from incrowd.methods.tabulation.protected.sources import Joint
+from incrowd.methods.tabulation.protected.selection import first_totals, named_cells
 from incrowd.methods.tabulation.protected.suppression import Pattern, suppress
 from incrowd.methods.tabulation.protected.task import SuppressionTask
 
@@ -33,29 +34,25 @@ class CellMarks:
     open: tuple[str, ...]
     empty: tuple[str, ...]
 
-    def weights(self, frame: TableFrame, cells: Whole, sensitive: Flags) -> Costs:
-        """Return what it costs to leave each cell of a table empty: first totals are dear, and some are never empty."""
+    def weights(self, frames: Sequence[TableFrame], joint: Joint, facts: Sequence[CellFacts]) -> Costs:
+        """Return what it costs to leave each cell empty: first totals are dear, and what no table has costs nothing."""
+        weights = np.zeros(joint.frame.size)
+        for frame, cells, part in zip(frames, facts, joint.parts, strict=True):
+            np.maximum.at(weights, part, self._costs(frame, cells.values.ravel()))
+        weights[named_cells(frames, joint, self.empty)] = _FIRST
+        weights[named_cells(frames, joint, self.open)] = NEVER
+        weights[0] = NEVER
+        return weights
+
+    def _costs(self, frame: TableFrame, cells: Whole) -> Costs:
         if self.weigh == "values":
-            weights = np.maximum(cells, 1).astype(np.float64)
+            weights = np.maximum(np.abs(cells), 1).astype(np.float64)
         elif self.weigh == "levels":
             weights = np.asarray(frame.matrix.sum(axis=1), np.float64).ravel()
         else:
             weights = np.ones(frame.size)
         weights[first_totals(frame)] *= _TOTALS
-        for text in self.empty:
-            weights[selected(frame, text)] = _FIRST
-        if self.zeros == "published":
-            weights[(cells == 0) & ~sensitive] = NEVER
-        weights[self.stays(frame)] = NEVER
-        weights[0] = NEVER
         return weights
-
-    def stays(self, frame: TableFrame) -> Flags:
-        """Return the cells that must stay open because they are named."""
-        flags = np.zeros(frame.size, np.bool_)
-        for text in self.open:
-            flags |= selected(frame, text)
-        return flags
 
 
 @dataclass(frozen=True)
@@ -69,23 +66,22 @@ class AttackerKnowledge:
 
 @dataclass(frozen=True, eq=False)
 class TaskAssembly:
-    """A table, the tables before it, the rules, the marks of cells, and what attackers know."""
+    """Tables, those before them, the rules, the marks of cells, and what attackers know."""
 
-    frame: TableFrame
+    frames: tuple[TableFrame, ...]
     joint: Joint
     rules: Rules
     marks: CellMarks
     knowledge: AttackerKnowledge
 
-    def protect(self, facts: CellFacts, contributions: Contributions, truth: Whole, width: int) -> Pattern:
+    def protect(self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole, width: int) -> Pattern:
         """Return a pattern; where what must stay open prevents one, name the cells that would have to be empty."""
         task, demands = self.task(facts, contributions, truth)
         try:
             return suppress(task, demands, width)
         except Infeasible as error:
-            stays = np.zeros(len(task.weights), np.bool_)
-            stays[self.joint.own[1:]] = self.marks.stays(self.frame)[1:]
-            stays[self.joint.before] = False
+            stays = named_cells(self.frames, self.joint, self.marks.open)
+            stays[0], stays[self.joint.before] = False, False
             stays &= task.cells > 0
             softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
             cells: list[int] = []
@@ -99,19 +95,21 @@ class TaskAssembly:
             raise Infeasible(f"{error} The smallest change that was found: do not keep {names}{more} open.") from None
 
     def task(
-        self, facts: CellFacts, contributions: Contributions, truth: Whole
+        self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole
     ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
         """Return what is to be protected, and how far each sensitive cell must stay open."""
         joint = self.joint
-        if np.any(joint.frame.matrix[joint.before] @ truth.ravel() != joint.values):
+        cells = joint.frame.matrix @ truth.ravel()
+        if np.any(cells[joint.before] != joint.values):
             raise SourceInvalid(
                 "a table that was released before has other numbers than these rows give: it was made of other rows, "
                 "or its numbers are rounded or perturbed."
             )
         demands = self._demands(facts, contributions)
-        weights = np.zeros(joint.frame.size)
-        sensitive = np.isin(joint.own, list(demands))
-        weights[joint.own] = self.marks.weights(self.frame, facts.values.ravel(), sensitive)
+        weights = self.marks.weights(self.frames, joint, facts)
+        if self.marks.zeros == "published":
+            zeros = joint.own[cells[joint.own] == 0]
+            weights[np.setdiff1d(zeros, list(demands))] = NEVER
         weights[joint.before] = NEVER
         stated = np.unique(np.concatenate([joint.own, joint.before, joint.empty]))
         owners = Owners.of(joint.frame, contributions, self.knowledge.sharing).only(stated)
@@ -119,14 +117,19 @@ class TaskAssembly:
         task = SuppressionTask(joint.frame, truth.ravel(), weights, low, high, owners, self._floors(truth))
         return task, list(demands.values())
 
-    def _demands(self, facts: CellFacts, contributions: Contributions) -> dict[int, ProtectionDemand]:
-        """Return the demands of this table, and of empty cells of those before it that break the same rules."""
+    def _demands(self, facts: Sequence[CellFacts], contributions: Contributions) -> dict[int, ProtectionDemand]:
+        """Return the demands of all tables, and of empty cells of those before them that break the same rules.
+
+        Of a cell that two tables share readers know the larger of the two least numbers.
+        """
         joint, counts = self.joint, self.knowledge.counts
-        down, up = (demand.ravel() for demand in self.rules.demands(facts, self.frame, counts=counts))
-        demands = {
-            int(joint.own[cell]): ProtectionDemand(int(joint.own[cell]), int(down[cell]), int(up[cell]))
-            for cell in np.flatnonzero(up).tolist()
-        }
+        demands: dict[int, ProtectionDemand] = {}
+        for frame, part, own in zip(self.frames, facts, joint.parts, strict=True):
+            down, up = (demand.ravel() for demand in self.rules.demands(part, frame, counts=counts))
+            for place in np.flatnonzero(up).tolist():
+                cell, far = int(own[place]), int(down[place])
+                least = min(far, demands[cell].down) if cell in demands else far
+                demands[cell] = ProtectionDemand(cell, least, int(up[place]))
         if len(joint.empty):
             every = contributions.facts(joint.frame, self.rules.depth)
             below, above = (part.ravel() for part in self.rules.demands(every, joint.frame, counts=counts))
@@ -157,24 +160,16 @@ class TaskAssembly:
         return np.asarray(floors & (self.joint.frame.matrix @ truth.ravel() > 0))
 
 
-def of_own(frame: TableFrame, joint: Joint, contributions: Contributions) -> Contributions:
-    """Return contributions to the finest cells of this table, from those of all tables."""
-    where = np.unravel_index(contributions.cells, joint.frame.leaf_shape)
-    own = []
-    for axis, finer, leaves in zip(frame.axes, joint.frame.axes, where, strict=False):
-        lines = {label: place for place, label in enumerate(axis.labels[node] for node in axis.leaves)}
-        table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
-        own.append(np.array(table, np.intp)[leaves])
-    return replace(contributions, cells=np.ravel_multi_index(own, frame.leaf_shape))
-
-
-def for_holder(frame: TableFrame, rules: Rules, facts: CellFacts, pattern: Pattern) -> dict[str, Any]:
+def for_holder(task: TaskAssembly, facts: Sequence[CellFacts], pattern: Pattern) -> dict[str, Any]:
     """Return which empty cells are sensitive and which are not, and what the pattern weighs: never published."""
-    sensitive = rules.sensitive(facts).ravel()
+    sensitive = np.zeros(task.joint.frame.size, np.bool_)
+    for part, own in zip(facts, task.joint.parts, strict=True):
+        sensitive[own[task.rules.sensitive(part).ravel()]] = True
     empty = np.flatnonzero(pattern.suppressed).tolist()
+    place = task.joint.frame.place
     return {
-        "sensitive": [frame.place(cell) for cell in empty if sensitive[cell]],
-        "suppressed beside": [frame.place(cell) for cell in empty if not sensitive[cell]],
+        "sensitive": [place(cell) for cell in empty if sensitive[cell]],
+        "suppressed beside": [place(cell) for cell in empty if not sensitive[cell]],
         "weight": pattern.weight,
         "least possible weight": pattern.bound,
     }

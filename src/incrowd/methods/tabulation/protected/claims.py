@@ -50,7 +50,8 @@ SUMS = Exposure(
 )
 OTHER_TABLES = Exposure(
     "other-tables",
-    "other tables of the same rows, and of numbers tied to theirs, except those that are named as released before",
+    "other tables of the same rows, and of numbers tied to theirs, except those of this release and those that are "
+    "named as released before",
 )
 EARLIER_CELLS = Exposure(
     "cells-of-earlier-tables",
@@ -131,12 +132,14 @@ class OpenCells(Claim):
     coalition: int
     zeros: str
     prior: Fraction | None = None
+    tables: int = 1
 
     @property
     def sentence(self) -> str:
         before = f" and the {self.earlier} released before" if self.earlier else ""
+        these = "this table" if self.tables == 1 else f"all {self.tables} tables of this release"
         return (
-            f"Someone who knows only this table{before}, the rules, and {self._bounds}, cannot infer a sensitive cell "
+            f"Someone who knows only {these}{before}, the rules, and {self._bounds}, cannot infer a sensitive cell "
             "more closely than its protection interval, which does not reach below the number of finest cells above "
             f"zero in it; {self._contributors}the least and the largest number that an empty cell can have are at "
             f"least {self.width} apart for readers. A cell is sensitive by these rules: {'; '.join(self.rules.texts)}."

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame
+from incrowd.methods.tabulation.protected.joint import Joint
 
 TOTALS = "totals"
 
@@ -27,10 +30,27 @@ def first_totals(frame: TableFrame) -> Flags:
     return np.asarray(flags.ravel() & ~finest)
 
 
-def selected(frame: TableFrame, text: str) -> Flags:
+def named_cells(frames: Sequence[TableFrame], joint: Joint, texts: Iterable[str]) -> Flags:
+    """Return the cells of several tables that some texts name; a text speaks of the tables that have its columns."""
+    flags = np.zeros(joint.frame.size, np.bool_)
+    for text in texts:
+        parts = [selected(frame, text) for frame in frames]
+        for part, own in zip(parts, joint.parts, strict=True):
+            if part is not None:
+                flags[own[part]] = True
+        if all(part is None for part in parts):
+            axis = frames[0].axes[0]
+            raise InvalidParameter(
+                f"{text!r} names no cells of the table: write totals, or columns with one of their labels, such as "
+                f"'{axis.column} = {axis.labels[-1]}'."
+            )
+    return flags
+
+
+def selected(frame: TableFrame, text: str) -> Flags | None:
     """Return the cells that a text names: totals, or lines such as “area = N” or “area = N, sex = *”.
 
-    A column that is not named stands for all of its lines.
+    A column that is not named stands for all of its lines; None where the table lacks a named line.
 
     >>> from incrowd.methods.tabulation.protected.frame import TableAxis
     >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
@@ -44,10 +64,7 @@ def selected(frame: TableFrame, text: str) -> Flags:
         name, _, label = (piece.strip() for piece in part.partition("="))
         number = next((place for place, axis in enumerate(frame.axes) if axis.column == name), None)
         if number is None or label not in frame.axes[number].labels:
-            raise InvalidParameter(
-                f"{text!r} names no cells of the table: write totals, or columns with one of their labels, such as "
-                f"'{frame.axes[0].column} = {frame.axes[0].labels[-1]}'."
-            )
+            return None
         lines = np.arange(frame.shape[number]) == frame.axes[number].place(label)
         flags &= lines.reshape([-1 if place == number else 1 for place in range(len(frame.axes))])
     return flags.ravel()
