@@ -22,12 +22,13 @@ from incrowd.drawing.markup import Description
 from incrowd.drawing.markup import table as drawn_table
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
-from incrowd.methods.shared.outcome import Outcome
+from incrowd.methods.shared.outcome import Outcome, ReleasedTuples, text_of
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, Together, narrowed, spread
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
 from incrowd.methods.tabulation.protected.publication import documents_of
 from incrowd.methods.tabulation.protected.steps import (
+    COUNT,
     PerturbCells,
     RoundCells,
     SuppressCells,
@@ -54,13 +55,16 @@ class ProtectedCells(Outcome):
     form: ClassVar[str] = "protected table"
 
     tables: tuple[pa.Table, ...]
+    frames: tuple[TableFrame, ...]
     holder: Mapping[str, Any] = field(default_factory=dict)
     """What only the data holder may know: which cells are sensitive, and what the pattern weighs."""
 
     @property
     def parts(self) -> tuple[ProtectedCells, ...]:
         """The tables that are written to a file each."""
-        return (self,) if len(self.tables) == 1 else tuple(ProtectedCells((table,)) for table in self.tables)
+        if len(self.tables) == 1:
+            return (self,)
+        return tuple(ProtectedCells((table,), (frame,)) for table, frame in zip(self.tables, self.frames, strict=True))
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,7 +97,20 @@ class ProtectedCells(Outcome):
         cls, frames: Sequence[TableFrame], cells: Sequence[tuple[Whole, Flags]], number: str, holder: Mapping[str, Any]
     ) -> ProtectedCells:
         """Return tables of cells, of which some are left empty: the numbers of each, and which of them are seen."""
-        return cls(tuple(_table(frame, *part, number) for frame, part in zip(frames, cells, strict=True)), holder)
+        tables = tuple(_table(frame, *part, number) for frame, part in zip(frames, cells, strict=True))
+        return cls(tables, tuple(frames), holder)
+
+    def released_tuples(self) -> tuple[ReleasedTuples, ...]:
+        """Return the finest cells of each table with their counts, 0 where it is empty; sums do not tell of rows."""
+        finest = [table.take(frame.leaves) for table, frame in zip(self.tables, self.frames, strict=True)]
+        return tuple(
+            ReleasedTuples(
+                text_of(table.drop_columns(table.column_names[-1:])),
+                table[COUNT].fill_null(0).to_numpy() if table.column_names[-1] == COUNT else None,
+                faithful=False,
+            )
+            for table in finest
+        )
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         return {
@@ -178,7 +195,8 @@ class TableCheck(Check):
         return next((problem for problem in problems if problem is not None and not problem.undecided), None)
 
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> ProtectedCells:
-        return ProtectedCells(tuple(map(_read, files[: len(statement.basis.need(Tabulate).tables)])))
+        frames = statement.basis.need(Tabulate).tables
+        return ProtectedCells(tuple(map(_read, files[: len(frames)])), frames)
 
 
 def _differing(tables: tuple[pa.Table, ...], files: tuple[Path, ...]) -> Problem | None:
