@@ -199,7 +199,7 @@ def test_a_table_that_contradicts_itself_is_refused(change: dict[str, Any], word
         ({"columns": ("area",), "protect": "cell-key"}, "cell-key needs noise"),
         ({"columns": ("area", "sex", "kind", "who"), "minimum": 3}, "one to three columns"),
         ({"columns": ("area",), "minimum": 1}, "at least 2"),
-        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "no contribution is negative"),
+        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "is summed: declare it as a number"),
         ({"columns": ("who",), "minimum": 3}, "identifier"),
         ({"columns": ("area",), "minimum": 3, "holding": "sex"}, "its role is identifier"),
         ({"columns": ("area",), "minimum": 3, "total": "N"}, "stands for two different lines"),

@@ -114,7 +114,9 @@ def _linked_files(policy: Policy, release: Earlier, value: str | None) -> Iterat
     made = _step(certificate.steps, _TABULATE)
     suppressed = _step(certificate.steps, _SUPPRESS)
     ours = (_step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS))
-    if made is not None and suppressed is not None and made.value == value and (made, suppressed) != ours:
+    if made is None or suppressed is None or (made, suppressed) == ours:
+        return
+    if (made.value, made.weight) == (value, ours[0].weight):
         for file in tables_of(certificate)[: suppressed.tables]:
             yield release.folder / file.name, file.sha256
 

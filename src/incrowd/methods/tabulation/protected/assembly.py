@@ -57,11 +57,16 @@ class CellMarks:
 
 @dataclass(frozen=True)
 class AttackerKnowledge:
-    """Whether cells are counts, how many contributors share what they know, and how well finest cells are known."""
+    """Whether cells are counts, how many contributors share what they know, and how well finest cells are known.
+
+    `bounds` are those of one contribution, where it can be negative: then everybody is taken to know how many rows, or
+    which sum of weights, each finest cell has.
+    """
 
     counts: bool
     sharing: int
     prior: Fraction | None
+    bounds: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +118,16 @@ class TaskAssembly:
         weights[joint.before] = NEVER
         stated = np.unique(np.concatenate([joint.own, joint.before, joint.empty]))
         owners = Owners.of(joint.frame, contributions, self.knowledge.sharing).only(stated)
-        low, high = self._bounds(truth)
+        low, high = self._bounds(truth, contributions)
         task = SuppressionTask(joint.frame, truth.ravel(), weights, low, high, owners, self._floors(truth))
-        return task, list(demands.values())
+        if self.knowledge.bounds is None:
+            return task, list(demands.values())
+        least, most = (joint.frame.matrix @ end - cells for end in (low, high))
+        within = [
+            replace(demand, down=min(demand.down, -int(least[cell])), up=min(demand.up, int(most[cell])))
+            for cell, demand in demands.items()
+        ]
+        return replace(task, truth=task.truth - low, low=low - low, high=high - low), within
 
     def _demands(self, facts: Sequence[CellFacts], contributions: Contributions) -> dict[int, ProtectionDemand]:
         """Return the demands of all tables, and of empty cells of those before them that break the same rules.
@@ -137,21 +149,28 @@ class TaskAssembly:
                 demands.setdefault(cell, ProtectionDemand(cell, int(below[cell]), int(above[cell])))
         return demands
 
-    def _bounds(self, truth: Whole) -> tuple[Whole, Whole]:
+    def _bounds(self, truth: Whole, contributions: Contributions) -> tuple[Whole, Whole]:
         """Return what everybody knows of each finest cell: one that is not zero is 1 at least, if zeros are published.
 
-        Of cells that are finer than this table and those before it nobody knows that.
+        Of cells that are finer than these tables and those before them nobody knows that.  Where contributions can be
+        negative, a cell lies between its rows, times their weights, times the bounds of one contribution; all numbers
+        of the task are then counted from the lower end, which changes no difference.
         """
-        flat, prior = truth.ravel(), self.knowledge.prior
+        flat, prior, bounds = truth.ravel(), self.knowledge.prior, self.knowledge.bounds
         low = np.minimum(flat, int(self.joint.alone and self.marks.zeros == "published"))
+        high = np.full(len(flat), -1, np.int64)
+        if bounds is not None:
+            mass = contributions.mass(len(flat))
+            low = np.minimum(flat, np.floor(mass * float(bounds[0]))).astype(np.int64)
+            high = np.maximum(flat, np.ceil(mass * float(bounds[1]))).astype(np.int64)
         if prior is None:
-            return low, np.full(len(flat), -1, np.int64)
-        off = np.array([-(-int(value) * prior.numerator // prior.denominator) for value in flat], np.int64)
-        return np.maximum(low, flat - off), flat + off
+            return low, high
+        off = np.array([-(-abs(int(value)) * prior.numerator // prior.denominator) for value in flat], np.int64)
+        return np.maximum(low, flat - off), flat + off if bounds is None else np.minimum(high, flat + off)
 
     def _floors(self, truth: Whole) -> Flags | None:
         """Return the cells of this table and the empty ones of those before it that are known not to be zero."""
-        if self.joint.alone:
+        if self.joint.alone or self.knowledge.bounds is not None:
             return None
         floors = np.zeros(self.joint.frame.size, np.bool_)
         floors[self.joint.empty] = True

@@ -146,12 +146,18 @@ class Together:
         """How many finest cells no table shows."""
         return int((~np.isin(self.cross.leaves, list(self.known))).sum())
 
-    def reader(self, least: int) -> TableAttacker:
-        """Return who knows all published cells, and the least number that an empty one can have."""
+    def reader(self, least: int, *, signed: bool = False) -> TableAttacker:
+        """Return who knows all published cells, and the least number that an empty one can have.
+
+        Of numbers that can be negative a reader knows no least one; all are counted from one that is low enough.
+        """
         cells = np.array(sorted(self.known), np.intp)
         values = np.array([self.known[cell] for cell in cells.tolist()], np.int64)
         low = np.where(np.isin(self.cross.leaves, self.empty), least, 0).astype(np.int64)
         bounds = (low, np.full(len(low), -1, np.int64))
+        if signed:
+            start = np.full(len(low), 2 * int(np.abs(values).max(initial=0)) + 2, np.int64)
+            values = values + (self.cross.matrix @ start)[cells]
         attacker = TableAttacker.of(self.cross.matrix[cells], values, bounds)
         inner = np.setdiff1d(self.empty, self.cross.leaves)
         return replace(attacker, floors=self.cross.matrix[inner]) if least and len(inner) else attacker

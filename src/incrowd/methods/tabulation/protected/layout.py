@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Numbers, Type
@@ -87,16 +88,23 @@ def check_given(schema: Schema, layout: TableLayout) -> None:
             raise InvalidParameter(f"the labels of a given table are text: declare {name!r} as text.")
 
 
-def check_value(schema: Schema, name: str) -> None:
-    """Refuse to sum what may be negative, is not released, or has no number where it is outside its bounds."""
+def check_value(schema: Schema, name: str) -> tuple[Fraction, Fraction] | None:
+    """Return the bounds of a value that may be negative, None where it may not; refuse what cannot be summed."""
     column = schema[name]
-    low = column.domain.bounds[0] if isinstance(column.domain, Numbers) else None
-    if low is None or low < 0:
+    low, high = column.domain.bounds if isinstance(column.domain, Numbers) else (None, None)
+    if low is None or (low < 0 and high is None):
         raise InvalidParameter(
-            f"sums of {name!r} are protected only where no contribution is negative: declare it as a number with "
-            "bounds from 0 on."
+            f"{name!r} is summed: declare it as a number with bounds from 0 on or, if it can be negative, with both "
+            "bounds: readers are taken to know between which numbers a contribution lies."
         )
     if column.rule_outside is Outside.OTHER or column not in schema.released:
         raise InvalidParameter(
             f"{name!r} is summed: it is no identifier, and values outside its bounds go to the ends or drop."
         )
+    return (low, max(Fraction(0), Fraction(high or 0))) if low < 0 else None
+
+
+def check_weight(schema: Schema, name: str) -> None:
+    """Refuse weights that are not numbers."""
+    if schema[name].type not in (Type.INTEGER, Type.DECIMAL):
+        raise InvalidParameter(f"{name!r} holds survey weights, which are numbers: let type be decimal.")

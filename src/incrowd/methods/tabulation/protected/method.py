@@ -29,6 +29,7 @@ from incrowd.methods.tabulation.protected.layout import (
     TableLayout,
     check_given,
     check_value,
+    check_weight,
     finest_levels,
     frame_of,
     layouts_of,
@@ -37,7 +38,7 @@ from incrowd.methods.tabulation.protected.output import ProtectedCells, TableChe
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise, record_keys, round_cells
 from incrowd.methods.tabulation.protected.rules import CellFacts, Dominance, Rules
 from incrowd.methods.tabulation.protected.selection import named_cells
-from incrowd.methods.tabulation.protected.sources import Counted, given_contributions, given_facts
+from incrowd.methods.tabulation.protected.sources import CellMeasure, Counted, given_contributions, given_facts
 from incrowd.methods.tabulation.protected.steps import (
     COUNT,
     PerturbCells,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 SUPPRESSION, ROUNDING, CELL_KEY = "suppression", "rounding", "cell-key"
 _OWN = {
-    SUPPRESSION: ("minimum", "dominance", "p", "protection", "prior", "earlier", "coalition", "open", "empty"),
+    SUPPRESSION: ("minimum", "dominance", "p", "q", "protection", "prior", "earlier", "coalition", "open", "empty"),
     ROUNDING: ("base",),
     CELL_KEY: ("noise", "key"),
 }
@@ -89,10 +90,12 @@ class ProtectedTable(Method):
     protect: Literal["suppression", "rounding", "cell-key"] = "suppression"
     levels: Mapping[str, int] = field(default_factory=dict)
     value: str | None = None
+    weight: str | None = None
     holding: str | None = None
     minimum: int | None = None
     dominance: Dominance | None = None
     p: Fraction | None = None
+    q: Fraction | None = None
     protection: int | None = None
     margin: Fraction = Fraction(1, 10)
     weigh: Literal["values", "cells", "levels"] = "values"
@@ -136,9 +139,9 @@ class ProtectedTable(Method):
         rules = self.rules
         if self.protect == SUPPRESSION and self.minimum is None and not rules.depth:
             raise InvalidParameter("suppression needs a rule for sensitive cells: minimum, dominance or p.")
-        if rules.depth and self.value is None:
+        if rules.depth and self.counting:
             raise InvalidParameter("dominance and p are rules for sums: name the value that is summed, or use minimum.")
-        if self.protection is not None and self.value is not None:
+        if self.protection is not None and not self.counting:
             raise InvalidParameter("protection is for counts; for sums it is margin, a share of the cell.")
         if self.coalition is not None and not 0 <= self.coalition <= MOST:
             raise InvalidParameter("coalition is how many contributors share what they know: 0, 1 or 2.")
@@ -158,8 +161,13 @@ class ProtectedTable(Method):
     @property
     def rules(self) -> Rules:
         """When a cell is sensitive."""
-        protection = self.protection if self.value is not None else self.protection or self.minimum
-        return Rules(self.minimum, self.dominance, self.p, protection, self.margin)
+        protection = (self.protection or self.minimum) if self.counting else self.protection
+        return Rules(self.minimum, self.dominance, self.p, protection, self.margin, self.q)
+
+    @property
+    def counting(self) -> bool:
+        """Whether every row counts as one."""
+        return self.value is None and self.weight is None
 
     @property
     def number(self) -> str:
@@ -201,7 +209,8 @@ class ProtectedTable(Method):
 
     def steps(self, schema: Schema, joint: Joint) -> tuple[Step, ...]:
         """Return the steps: whose rows, which labels, which cells, and how they are protected."""
-        tabulate = Tabulate(self.frames(schema), self.value, self.holder(schema), self.given)
+        holder, bounds = self.holder(schema), self.bounds(schema)
+        tabulate = Tabulate(self.frames(schema), self.value, holder, self.given, self.weight, bounds)
         if self.given:
             return (tabulate, self._protection(schema, joint))
         levels = finest_levels(schema, self.layouts)
@@ -233,6 +242,7 @@ class ProtectedTable(Method):
             self.open,
             self.empty,
             tables,
+            rules.q,
         )
 
     @property
@@ -243,7 +253,11 @@ class ProtectedTable(Method):
     @property
     def width(self) -> int:
         """How far apart the least and the largest number of an empty cell are, as anyone can see from the table."""
-        return (self.rules.reach or 1) if self.value is None else 1
+        return (self.rules.reach or 1) if self.counting else 1
+
+    def bounds(self, schema: Schema) -> tuple[Fraction, Fraction] | None:
+        """Return between which numbers a contribution lies, where it can be negative."""
+        return None if self.value is None else check_value(schema, self.value)
 
     def holder(self, schema: Schema) -> str | None:
         """Return the column by which contributions are merged: the holding, or whoever the unit protects."""
@@ -280,18 +294,27 @@ class ProtectedTable(Method):
         unit, holder = schema.unit, self.holder(schema)
         if holder is not None and not Role.IDENTIFIER.covers(schema[holder].role):
             raise InvalidParameter(f"{holder!r} names contributors, which are not released: its role is identifier.")
-        beside = [name for name in (self.value, *joint.levels) if name is not None]
+        beside = [name for name in (self.value, self.weight, *joint.levels) if name is not None]
         for name in (
             beside if not self.given else [self.value or COUNT, *filter(None, [self.contributors]), *self.largest]
         ):
             schema[name]
-        if self.value is not None:
-            check_value(schema, self.value)
+        if self.bounds(schema) is not None and (
+            self.given or (self.protect == SUPPRESSION and self.zeros == "published")
+        ):
+            raise InvalidParameter(
+                f"{self.value!r} can be negative, so a sum of zero can stand for somebody: write zeros: suppressible, "
+                "and tabulate rows, not a given table."
+            )
+        if self.weight is not None:
+            check_weight(schema, self.weight)
+        if self.given and self.weight is not None:
+            raise InvalidParameter("the cells of a given table are weighted already: leave weight out.")
         if self.given and unit.column is not None:
             raise InvalidParameter("the rows of a given table are cells, not people: leave the unit's column out.")
         if self.protect == CELL_KEY:
-            if self.given or self.value is not None or self.holding is not None:
-                raise InvalidParameter("cell keys are for counts of rows: leave value, holding and given out.")
+            if self.given or not self.counting or self.holding is not None:
+                raise InvalidParameter("cell keys are for counts of rows: leave value, weight, holding and given out.")
             if unit.column is None or unit.more is not ExtraRowsRule.REFUSE or unit.max_rows > 1:
                 raise InvalidParameter(
                     "every record has one key, in every table: write unit: {column: …, more: refuse} with the column "
@@ -336,7 +359,9 @@ class ProtectedTable(Method):
         if self.given:
             facts = given_facts(table, frames[0], self.number, (self.contributors, self.largest))
             return (facts,), Counted(given_contributions(frames[0], facts, counts=self.value is None), None), joint
-        counted = Counted.of(table, joint.frame, joint.levels, (self.holder(table.schema), self.value), coins)
+        signed = self.bounds(table.schema) is not None
+        measure = CellMeasure(self.value, self.holder(table.schema), self.weight, signed)
+        counted = Counted.of(table, joint.frame, joint.levels, measure, coins)
         parts = (joint.within(frame, counted.contributions).facts(frame, self.rules.depth) for frame in frames)
         return tuple(parts), counted, joint
 
@@ -346,7 +371,7 @@ class ProtectedTable(Method):
         frames = self.frames(table.schema)
         truth = frames[0].finest(facts[0].values) if self.given else counted.leaves(joint.frame)
         marks = CellMarks(self.weigh, self.zeros, self.open, self.empty)
-        knowledge = AttackerKnowledge(self.value is None, self.sharing, self.prior)
+        knowledge = AttackerKnowledge(self.counting, self.sharing, self.prior, self.bounds(table.schema))
         assembly = TaskAssembly(frames, joint, self.rules, marks, knowledge)
         return facts, assembly.protect(facts, counted.contributions, truth, self.width), assembly
 

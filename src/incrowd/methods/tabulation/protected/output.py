@@ -159,7 +159,7 @@ class TableCheck(Check):
             return Problem("the columns of the table are not the released ones")
         if getattr(basis.steps[-1], "tables", 1) != len(made.tables):
             return Problem("there are not as many tables protected as made")
-        if keyed is not None and (keyed.record != basis.unit.column or made.value is not None):
+        if keyed is not None and (keyed.record != basis.unit.column or not made.counting):
             return Problem("the records that have keys are not those of the guarantee's unit")
         return None
 
@@ -292,7 +292,7 @@ def _numbers(statement: Statement, frame: TableFrame, seen: tuple[Whole, Flags])
     basis, (values, visible) = statement.basis, seen
     made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
     suppressed = basis.find(SuppressCells)
-    if np.any(values < 0):
+    if made.bounds is None and np.any(values < 0):
         return Problem("some number is negative")
     if suppressed is None and not visible.all():
         return Problem("some cell is empty, and these steps leave none out")
@@ -303,7 +303,7 @@ def _numbers(statement: Statement, frame: TableFrame, seen: tuple[Whole, Flags])
         return Problem("some total is not the sum of what it is the total of")
     if rounds is not None and np.any(values % rounds.base):
         return Problem(f"some number is not a multiple of {rounds.base}")
-    if suppressed is not None and suppressed.minimum is not None and made.value is None and made.holding is None:
+    if suppressed is not None and suppressed.minimum is not None and made.counting and made.holding is None:
         small = visible & (values > 0) & (values < suppressed.minimum)
         return Problem("a count is published that is smaller than the rule allows") if small.any() else None
     return None
@@ -315,7 +315,8 @@ def _empty(statement: Statement, together: Together) -> Problem | None:
     empty = together.empty
     if not len(empty):
         return None
-    for frame, (values, visible) in zip(together.frames, together.seen, strict=True):
+    signed = statement.basis.need(Tabulate).bounds is not None
+    for frame, (values, visible) in zip(together.frames, together.seen, strict=True) if not signed else ():
         low, high = narrowed(frame, values, visible, least)
         if np.any(low > high):
             return Problem("no numbers in the empty cells agree with all totals")
@@ -326,7 +327,9 @@ def _empty(statement: Statement, together: Together) -> Problem | None:
         return Problem(text, undecided=True)
     try:
         smallest, largest = spread(
-            together.reader(least), together.cross.matrix[empty], lambda low, high: np.asarray(high - low >= width)
+            together.reader(least, signed=signed),
+            together.cross.matrix[empty],
+            lambda low, high: np.asarray(high - low >= width),
         )
     except Inconsistent:
         return Problem("no numbers in the empty cells agree with all totals")
@@ -339,7 +342,7 @@ def _least(basis: ClaimBasis) -> int:
     Where zeros can be suppressed, it is 0.
     """
     return int(basis.need(SuppressCells).zeros == "published") and int(
-        basis.need(Tabulate).value is None or basis.need(SuppressCells).minimum is None
+        basis.need(Tabulate).counting or basis.need(SuppressCells).minimum is None
     )
 
 
@@ -354,7 +357,8 @@ class TablePicture(Picture):
     def description(self, statement: Statement) -> Description:
         basis, cells, empty = statement.basis, int(statement.evidence["cells"]), int(statement.evidence["empty cells"])
         made, rounds, keyed = basis.need(Tabulate), basis.find(RoundCells), basis.find(PerturbCells)
-        what = f"Sums of {made.value}" if made.value else "Counts"
+        what = ("Weighted sums of " if made.weight else "Sums of ") + made.value if made.value else "Counts"
+        what = "Weighted counts" if made.weight and not made.value else what
         how = f"{counted(empty, 'cell')} left empty; every other number is exact." if basis.find(SuppressCells) else ""
         if rounds is not None:
             how = f"Every number is a multiple of {rounds.base}, and totals add up."

@@ -28,6 +28,24 @@ _LARGEST = 2**53
 """Sums stay below this, so that solvers can write them."""
 
 
+@dataclass(frozen=True)
+class CellMeasure:
+    """What the cells of a table add up: rows or a value, perhaps times a weight, merged by holding; can it be negative.
+
+    Each is the name of a column.
+    """
+
+    value: str | None = None
+    holding: str | None = None
+    weight: str | None = None
+    signed: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read beside those of the table."""
+        return [name for name in (self.holding, self.value, self.weight) if name is not None]
+
+
 @dataclass(frozen=True, eq=False)
 class Counted:
     """What the rows hold: for each tuple its finest cell, the name of its holder, its number, and how many rows."""
@@ -36,17 +54,9 @@ class Counted:
     names: pa.Array | None
 
     @classmethod
-    def of(
-        cls,
-        table: Table,
-        frame: TableFrame,
-        levels: dict[str, int],
-        beside: tuple[str | None, str | None],
-        coins: Coins,
-    ) -> Counted:
-        """Count the rows by their finest cells and, where they are named, by holder and number, in one pass."""
-        holding, value = beside
-        columns = [*levels.items(), *((name, 0) for name in beside if name is not None)]
+    def of(cls, table: Table, frame: TableFrame, levels: dict[str, int], measure: CellMeasure, coins: Coins) -> Counted:
+        """Count the rows by their finest cells and, where they are named, by holder, number and weight, in one pass."""
+        columns = [*levels.items(), *((name, 0) for name in measure.columns)]
         cells = Cells(tuple(Recoding(table.schema[name], level) for name, level in columns))
         counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         codes = dict(zip(counts.names, counts.codes(), strict=True))
@@ -54,14 +64,20 @@ class Counted:
         places = np.ravel_multi_index(leaves, frame.leaf_shape)
         size, names = len(counts), None
         holders, amounts = np.full(size, -1, np.int64), np.ones(size, np.int64)
-        if holding is not None:
-            names = counts.classes[counts.names.index(holding)].labels()
+        if measure.holding is not None:
+            names = counts.classes[counts.names.index(measure.holding)].labels()
             named = names.is_valid().to_numpy(zero_copy_only=False)
-            holders = np.where(named, np.arange(len(names)), -1)[codes[holding]].astype(np.int64)
-        if value is not None:
-            amounts = _amounts(counts.classes[counts.names.index(value)].values())[codes[value]]
-        _refuse_huge(amounts, counts.counts)
-        return cls(Contributions(places, holders, amounts, counts.counts), names)
+            holders = np.where(named, np.arange(len(names)), -1)[codes[measure.holding]].astype(np.int64)
+        if measure.value is not None:
+            amounts = _amounts(counts.classes[counts.names.index(measure.value)].values())[codes[measure.value]]
+        rows, weights = counts.counts, None
+        if measure.weight is not None:
+            values = _numbers(counts.classes[counts.names.index(measure.weight)].values())[codes[measure.weight]]
+            weights = np.repeat(values, rows)
+            places, holders, amounts = (np.repeat(part, rows) for part in (places, holders, amounts))
+            rows, amounts = np.ones(len(places), np.int64), _weighted(places, amounts.astype(np.float64) * weights)
+        _refuse_huge(amounts, rows)
+        return cls(Contributions(places, holders, amounts, rows, weights, measure.signed), names)
 
     def leaves(self, frame: TableFrame) -> Whole:
         """Return the sums of the finest cells."""
@@ -87,8 +103,35 @@ def _amounts(values: pa.Array) -> Whole:
     return np.append(pc.fill_null(pc.cast(whole, pa.int64()), 0).to_numpy(zero_copy_only=False), 0).astype(np.int64)
 
 
+def _numbers(values: pa.Array) -> NDArray[np.float64]:
+    """Return the weight of each class of rows; a weight that is missing or negative is refused."""
+    weights = np.append(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.nan)
+    if not np.all(weights[:-1] >= 0):
+        raise SourceInvalid("a weight is negative or not a number: correct it, or leave its row out.")
+    return weights
+
+
+def _weighted(cells: NDArray[np.intp], products: NDArray[np.float64]) -> Whole:
+    """Return weighted contributions as whole numbers next to them that add up to the rounded sum of each finest cell.
+
+    Those with the largest remainders are rounded up, the first rows first.
+
+    >>> _weighted(np.array([0, 0, 0, 1]), np.array([1.4, 1.4, 1.4, 2.5])).tolist()
+    [2, 1, 1, 2]
+    """
+    if np.isnan(products).any():
+        raise SourceInvalid("a row has no weight: give it one, or leave it out.")
+    whole = np.floor(products)
+    rest = products - whole
+    order = np.lexsort((np.arange(len(cells)), -rest, cells))
+    rank = np.empty(len(cells), np.int64)
+    rank[order] = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
+    more = np.rint(np.bincount(cells, rest)) if len(cells) else np.zeros(1)
+    return (whole + (rank < more[cells])).astype(np.int64)
+
+
 def _refuse_huge(amounts: Whole, rows: Whole) -> None:
-    if float(amounts.astype(np.float64) @ rows.astype(np.float64)) >= _LARGEST:
+    if float(np.abs(amounts).astype(np.float64) @ rows.astype(np.float64)) >= _LARGEST:
         raise SourceInvalid("the sum of all numbers is beyond 2^53: tabulate them in thousands or millions.")
 
 

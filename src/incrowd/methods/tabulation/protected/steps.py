@@ -63,8 +63,15 @@ class Tabulate(Step):
     value: str | None = None
     holding: str | None = None
     given: bool = False
+    weight: str | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    """Between which numbers each contribution lies, where it can be negative."""
 
     def __post_init__(self) -> None:
+        if (self.bounds is not None and not self.bounds[0] < 0 <= self.bounds[1]) or (self.given and self.weight):
+            raise InvalidParameter(
+                "numbers that can be negative lie between stated bounds, and only rows have weights."
+            )
         if not self.tables or not all(1 <= len(table.axes) <= 3 for table in self.tables):
             raise InvalidParameter("a protected table has one to three columns beside its numbers.")
         union(self.tables)
@@ -85,14 +92,20 @@ class Tabulate(Step):
         return self.value or COUNT
 
     @property
+    def counting(self) -> bool:
+        """Whether every row counts as one."""
+        return self.value is None and self.weight is None
+
+    @property
     def sentence(self) -> str:
         what = f"sums of “{self.value}”" if self.value else "counts"
+        what += f", each row times its “{self.weight}”," if self.weight else ""
         crosses = ", ".join(table.columns for table in self.tables)
         size = f"{counted(self.cells, 'cell')} over {crosses}, with all totals"
         if self.given:
             return f"The source is a table of {what} already: {size}. That it adds up was checked before the charge."
         merged = f" Contributions with the same “{self.holding}” are merged first." if self.holding else ""
-        whole = " Each row's number is rounded to a whole one." if self.value else ""
+        whole = " Each row's number is rounded to a whole one." if self.value or self.weight else ""
         several = f"{counted(len(self.tables), 'table')} of {what}: " if len(self.tables) > 1 else f"{what} in "
         return f"Rows become {several}{size}.{whole}{merged}"
 
@@ -120,6 +133,7 @@ class SuppressCells(Step):
     empty: tuple[str, ...] = ()
     tables: int = 1
     """How many tables are protected together, and published."""
+    q: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.weigh not in ("values", "cells", "levels"):
@@ -136,7 +150,7 @@ class SuppressCells(Step):
     @property
     def rules(self) -> Rules:
         """When a cell is sensitive."""
-        return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin)
+        return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin, self.q)
 
     @property
     def sentence(self) -> str:
@@ -169,7 +183,13 @@ class SuppressCells(Step):
     def form(self) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
         """The numbers of the rules and how far cells stay open, as a guarantee of form lists them."""
         shares = () if self.dominance is None else (("dominance", (str(self.dominance.n), str(self.dominance.k))),)
-        numbers = {"minimum": self.minimum, "protection": self.protection, "margin": self.margin, "p": self.p}
+        numbers = {
+            "minimum": self.minimum,
+            "protection": self.protection,
+            "margin": self.margin,
+            "p": self.p,
+            "q": self.q,
+        }
         numbers |= {"width": self.width, "prior": self.prior, "earlier": len(self.earlier) or None}
         numbers |= {"coalition": self.coalition, "tables": self.tables if self.tables > 1 else None}
         return (*((name, str(number)) for name, number in numbers.items() if number is not None), *shares)
@@ -187,6 +207,8 @@ class SuppressCells(Step):
             zeros=self.zeros,
             prior=self.prior,
             tables=self.tables,
+            weighted=made.weight is not None,
+            bounds=made.bounds,
             unit=basis.unit,
             theorem=(PROTECTION_INTERVAL_WITNESSES,),
             preconditions=(*proved(WITNESSES_ADDED_UP), *checked(TABLE_ADDS_UP_AND_OPEN), *assumed([KNOWS_ONLY])),
