@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ from incrowd.workflows.verify.verify import verify
 from tests.methods.tabulation.frames import flat
 from tests.methods.tabulation.test_informed_reader import crowds, extremes, people
 from tests.methods.tabulation.test_linked_tables import policy, rows
-from tests.methods.tabulation.test_protected_table import RECORDS, SCHEMA, Fraction
+from tests.methods.tabulation.test_protected_table import RECORDS, SCHEMA
 
 LISTS = (
     (TableLayout(("area", "sex")), TableLayout(("kind", "area"), {"area": 1})),

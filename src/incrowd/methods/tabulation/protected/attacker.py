@@ -128,8 +128,8 @@ class Together:
     empty: NDArray[np.intp]
 
     @classmethod
-    def of(cls, frames: tuple[TableFrame, ...], seen: Sequence[tuple[Whole, Flags]]) -> Together | None:
-        """Return tables side by side; None if they contradict each other in a cell that they share."""
+    def of(cls, frames: tuple[TableFrame, ...], seen: Sequence[tuple[Whole, Flags]]) -> Together:
+        """Return tables side by side, or refuse those that contradict each other in a cell that they share."""
         cross, parts = union(frames)
         known: dict[int, int] = {}
         empty: set[int] = set()
@@ -138,8 +138,10 @@ class Together:
             empty |= set(part[~shown].tolist())
             for cell, value in zip(part[shown].tolist(), values.ravel()[shown].tolist(), strict=True):
                 if known.setdefault(cell, value) != value:
-                    return None
-        return None if empty & known.keys() else cls(frames, seen, cross, known, np.array(sorted(empty), np.intp))
+                    raise Inconsistent
+        if empty & known.keys():
+            raise Inconsistent
+        return cls(frames, seen, cross, known, np.array(sorted(empty), np.intp))
 
     @property
     def unknowns(self) -> int:

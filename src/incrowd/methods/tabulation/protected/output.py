@@ -257,9 +257,11 @@ def _outcomes(statement: Statement, tables: tuple[pa.Table, ...]) -> Iterator[Ch
         return
     seen = [_published(frame, table.column(made.number)) for frame, table in zip(made.tables, tables, strict=True)]
     numbers = next(filter(None, (_numbers(statement, *part) for part in zip(made.tables, seen, strict=True))), None)
-    together = Together.of(made.tables, seen)
-    if numbers is None and together is None:
-        numbers = Problem("two tables contradict each other in a cell that they share")
+    together = None
+    try:
+        together = Together.of(made.tables, seen)
+    except Inconsistent:
+        numbers = numbers or Problem("two tables contradict each other in a cell that they share")
     yield CheckOutcome("numbers in the file", numbers, "all are such as these steps can give")
     if statement.basis.find(SuppressCells) is not None and together is not None:
         text = "every empty cell could have numbers that lie far enough apart"
