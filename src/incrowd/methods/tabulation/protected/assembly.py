@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress as suppress_errors
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,6 +23,8 @@ from incrowd.methods.tabulation.protected.task import SuppressionTask
 _STAYS, _TOTALS, _FIRST = 1e12, 1000.0, 1e-6
 """What a cell costs that must stay open, how much dearer first totals are, and what a cell costs that goes first."""
 _NAMED = 3
+_TRIED = 2000
+"""Up to so many cells other knowledge of attackers is tried for a refusal."""
 
 
 @dataclass(frozen=True)
@@ -80,24 +82,62 @@ class TaskAssembly:
     knowledge: AttackerKnowledge
 
     def protect(self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole, width: int) -> Pattern:
-        """Return a pattern; where what must stay open prevents one, name the cells that would have to be empty."""
+        """Return a pattern, or refuse with the cell that stands in the way and the smallest change that helps."""
         task, demands = self.task(facts, contributions, truth)
         try:
+            self._require_hidden(task, demands)
             return suppress(task, demands, width)
         except Infeasible as error:
-            stays = named_cells(self.frames, self.joint, self.marks.open)
-            stays[0], stays[self.joint.before] = False, False
-            stays &= task.cells > 0
-            softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
-            cells: list[int] = []
-            if stays.any():
-                with suppress_errors(Infeasible):
-                    cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()
-            if not cells:
+            change = self._smallest_change(task, demands, width)
+            if change is None and len(task.weights) <= _TRIED:
+                change = next(self._other_knowledge(facts, contributions, truth, width), None)
+            if change is None:
                 raise
-            names = "; ".join(self.joint.frame.place(cell) for cell in cells[:_NAMED])
-            more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-            raise Infeasible(f"{error} The smallest change that was found: do not keep {names}{more} open.") from None
+            raise Infeasible(f"{error} The smallest change that was found: {change}.") from None
+
+    def _require_hidden(self, task: SuppressionTask, demands: list[ProtectionDemand]) -> None:
+        """Refuse sensitive cells that are published whatever happens, by name."""
+        cells = [demand.cell for demand in demands if task.weights[demand.cell] >= NEVER]
+        if not cells:
+            return
+        names = self._names([cell for cell in cells if cell] or cells)
+        if 0 in cells:
+            why = "the total of everything is sensitive itself, and it is always published. Choose weaker rules, or do"
+            raise Infeasible(f"{why} not publish this table.")
+        if np.isin(cells, self.joint.before).any():
+            raise Infeasible(f"{names}: sensitive, and published before. No pattern protects it: choose weaker rules.")
+        raise Infeasible(f"{names}: sensitive, and said to stay open.")
+
+    def _smallest_change(self, task: SuppressionTask, demands: list[ProtectionDemand], width: int) -> str | None:
+        """Return which cells need not stay open for a pattern to exist; None where that does not help."""
+        stays = named_cells(self.frames, self.joint, self.marks.open)
+        stays[0], stays[self.joint.before] = False, False
+        stays &= task.cells > 0
+        softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
+        if stays.any():
+            with suppress_errors(Infeasible):
+                cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()
+                return f"do not keep {self._names(cells)} open" if cells else None
+        return None
+
+    def _other_knowledge(
+        self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole, width: int
+    ) -> Iterator[str]:
+        """Yield changes of what attackers know under which there is a pattern, the smaller ones first."""
+        marks, knowledge = self.marks, self.knowledge
+        tried = [(f"coalition: {size}", marks, size) for size in range(knowledge.sharing - 1, 0, -1)]
+        if marks.zeros == "published":
+            tried.append(("zeros: suppressible", replace(marks, zeros="suppressible"), knowledge.sharing))
+        tried += [("coalition: 0", marks, 0)] if knowledge.sharing else []
+        for text, other, size in tried:
+            with suppress_errors(Infeasible):
+                weaker = replace(self, marks=other, knowledge=replace(knowledge, sharing=size))
+                suppress(*weaker.task(facts, contributions, truth), width)
+                yield text
+
+    def _names(self, cells: list[int]) -> str:
+        names = "; ".join(self.joint.frame.place(cell) for cell in cells[:_NAMED])
+        return names + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
     def task(
         self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -37,7 +38,7 @@ from incrowd.methods.tabulation.protected.layout import (
 from incrowd.methods.tabulation.protected.output import ProtectedCells, TableCheck, TablePicture
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise, record_keys, round_cells
 from incrowd.methods.tabulation.protected.rules import CellFacts, Dominance, Rules
-from incrowd.methods.tabulation.protected.selection import named_cells
+from incrowd.methods.tabulation.protected.selection import named_cells, spelled
 from incrowd.methods.tabulation.protected.sources import CellMeasure, Counted, given_contributions, given_facts
 from incrowd.methods.tabulation.protected.steps import (
     COUNT,
@@ -226,7 +227,7 @@ class ProtectedTable(Method):
             return PerturbCells(noise.largest, noise.variance, noise.gap, schema.unit.column or "", tables)
         before = tuple(table.sha256 for table in self.released_before())
         rules = self.rules
-        named_cells(self.frames(schema), joint, (*self.open, *self.empty))
+        named_cells(self.frames(schema), joint, chain(*self._named(schema)))
         return SuppressCells(
             self.width,
             rules.margin,
@@ -244,6 +245,10 @@ class ProtectedTable(Method):
             tables,
             rules.q,
         )
+
+    def _named(self, schema: Schema) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what stays open and what is emptied first, levels written as their lines."""
+        return tuple(spelled(schema, self.open)), tuple(spelled(schema, self.empty))
 
     @property
     def sharing(self) -> int:
@@ -370,7 +375,7 @@ class ProtectedTable(Method):
         facts, counted, joint = self._facts(table, coins)
         frames = self.frames(table.schema)
         truth = frames[0].finest(facts[0].values) if self.given else counted.leaves(joint.frame)
-        marks = CellMarks(self.weigh, self.zeros, self.open, self.empty)
+        marks = CellMarks(self.weigh, self.zeros, *self._named(table.schema))
         knowledge = AttackerKnowledge(self.counting, self.sharing, self.prior, self.bounds(table.schema))
         assembly = TaskAssembly(frames, joint, self.rules, marks, knowledge)
         return facts, assembly.protect(facts, counted.contributions, truth, self.width), assembly
