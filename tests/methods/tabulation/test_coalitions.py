@@ -44,7 +44,7 @@ RULES = (
     Rules(minimum=3, dominance=Dominance(2, Fraction(9, 10)), margin=Fraction(1, 4)),
     Rules(p=Fraction(1, 5), q=Fraction(1, 2)),
 )
-LARGEST = 60
+LARGEST = 12
 """The largest contribution, up or down, where it can be negative."""
 
 

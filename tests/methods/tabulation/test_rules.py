@@ -71,6 +71,14 @@ def one(area: str, weight: float) -> pa.Table:
     return pa.table({"area": [area], "sex": ["F"], "gain": [9], "weight": [weight], "who": ["z" + str(weight)]})
 
 
+def test_different_amounts_of_one_holding_are_one_contribution() -> None:
+    rows = pa.table({"area": list("aaabbbccc"), "gain": [5, 6, 7, 5, 6, 7, 5, 6, 7], "who": list("xxx123456")})
+    schema = Schema((AREA, Column("gain", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 500))), WHO))
+    rule: dict[str, Any] = {"columns": ("area",), "value": "gain", "minimum": 3}
+    assert released(ProtectedTable(**rule), rows, schema)[("a",)] == 18
+    assert released(ProtectedTable(**rule, holding="who"), rows, schema)[("a",)] is None
+
+
 def test_dominance_looks_at_weighted_contributions() -> None:
     rule: dict[str, Any] = {"columns": ("area",), "value": "gain", "dominance": Dominance(1, Fraction(1, 2))}
     amounts = {
