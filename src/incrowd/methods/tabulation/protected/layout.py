@@ -10,6 +10,7 @@ from incrowd.core.cells import Cells
 from incrowd.core.domain import Numbers, Type
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Outside, Schema
+from incrowd.core.unit import ExtraRowsRule, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
 from incrowd.methods.tabulation.protected.output import TABLE
@@ -108,3 +109,14 @@ def check_weight(schema: Schema, name: str) -> None:
     """Refuse weights that are not numbers."""
     if schema[name].type not in (Type.INTEGER, Type.DECIMAL):
         raise InvalidParameter(f"{name!r} holds survey weights, which are numbers: let type be decimal.")
+
+
+def check_records(unit: Unit, *, plain: bool) -> None:
+    """Refuse cell keys for anything but plain counts of rows that are named once each."""
+    if not plain:
+        raise InvalidParameter("cell keys are for counts of rows: leave value, weight, holding and given out.")
+    if unit.column is None or unit.more is not ExtraRowsRule.REFUSE or unit.max_rows > 1:
+        raise InvalidParameter(
+            "every record has one key, in every table: write unit: {column: …, more: refuse} with the column that "
+            "names records, each once."
+        )

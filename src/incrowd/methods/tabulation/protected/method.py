@@ -19,7 +19,6 @@ from incrowd.core.schema import Role, Schema
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
-from incrowd.core.unit import ExtraRowsRule
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly, for_holder
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
@@ -29,6 +28,7 @@ from incrowd.methods.tabulation.protected.joint import Joint, ReleasedTable
 from incrowd.methods.tabulation.protected.layout import (
     TableLayout,
     check_given,
+    check_records,
     check_value,
     check_weight,
     finest_levels,
@@ -68,11 +68,11 @@ class ProtectedTable(Method):
     """Counts or sums over one to three columns with all their totals, as statistical offices publish them.
 
     Guarantee: a form, and no ε.  By suppression, no sensitive cell can be inferred within its protection interval by
-    someone who knows only this table, those named as released before, the rules, and the stated bounds: numbers are
-    whole and not negative, and zeros are published; nor by one or two contributors who also know exactly the cells to
-    which nobody else contributed.  By rounding, every number is a neighboring multiple of the base
-    and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the same
-    records; this is not differential privacy.
+    someone who knows only the tables of this release, those named as released before, the rules, and the stated bounds:
+    numbers are whole and not negative (or between bounds), and zeros are published; nor by one or two contributors who
+    also know exactly the cells to which nobody else contributed.  By rounding, every number is a neighboring multiple
+    of the base and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the
+    same records; this is not differential privacy.
 
     Assumes: readers and contributors know no more than that, and no more contributors share what they know.
 
@@ -318,13 +318,7 @@ class ProtectedTable(Method):
         if self.given and unit.column is not None:
             raise InvalidParameter("the rows of a given table are cells, not people: leave the unit's column out.")
         if self.protect == CELL_KEY:
-            if self.given or not self.counting or self.holding is not None:
-                raise InvalidParameter("cell keys are for counts of rows: leave value, weight, holding and given out.")
-            if unit.column is None or unit.more is not ExtraRowsRule.REFUSE or unit.max_rows > 1:
-                raise InvalidParameter(
-                    "every record has one key, in every table: write unit: {column: …, more: refuse} with the column "
-                    "that names records, each once."
-                )
+            check_records(unit, plain=self.counting and not self.given and self.holding is None)
 
     def _foreseeable(self, schema: Schema) -> bool:
         """Whether what a release does can be computed before it: nothing is drawn at random."""
