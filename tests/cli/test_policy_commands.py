@@ -38,7 +38,7 @@ def test_a_policy_for_queries_alone_is_a_policy(run: Runner, tmp_path: Path) -> 
     assert run("policy check p.yaml --json").json["method"] is None
     assert "for queries" in run("policy check p.yaml").out
     (tmp_path / "p.yaml").write_text(json.dumps(plain), encoding="utf-8")
-    assert "has no release" in run("policy check p.yaml").err
+    assert "release is missing" in run("policy check p.yaml").err
 
 
 def test_a_wrong_policy_is_bad_input_with_its_line(run: Runner, tmp_path: Path) -> None:

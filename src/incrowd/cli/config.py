@@ -43,9 +43,11 @@ def show(options: ConfigOptions) -> None:
     from incrowd.workflows.policy.ledger_place import places
     from incrowd.workflows.policy.policy import load_policy
 
-    found = places(None if options.policy is None else load_policy(options.policy), options.ledger)
+    settings = places(None if options.policy is None else load_policy(options.policy), options.ledger)
     if options.json:
-        print_json({place.name: {"value": place.value, "by": place.by} for place in found})
+        print_json({place.name: {"value": place.value, "by": place.by} for place in settings})
         return
     note = "An option or variable that contradicts ledger: in a policy is refused, and nothing is charged."
-    print_table("Settings", [(place.name, place.value, place.by) for place in found], note, ("", "value", "decided by"))
+    print_table(
+        "Settings", [(place.name, place.value, place.by) for place in settings], note, ("", "value", "decided by")
+    )

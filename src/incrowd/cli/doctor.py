@@ -1,4 +1,4 @@
-"""`incrowd doctor`: what is installed, and whether this machine can keep what incrowd promises."""
+"""`incrowd doctor`: what is installed, and whether releases can work on this machine."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def doctor(options: DoctorOptions) -> None:
     from incrowd.workflows.doctor import findings
     from incrowd.workflows.policy.ledger_place import state_folder
 
-    found = findings(state_folder(Path.cwd() if options.policy is None else options.policy.absolute().parent))
-    failed = [finding for finding in found if finding.good is False]
+    tested = findings(state_folder(Path.cwd() if options.policy is None else options.policy.absolute().parent))
+    failed = [finding for finding in tested if finding.good is False]
     if options.json:
-        print_json({"ok": not failed, "findings": [vars(finding) for finding in found]})
+        print_json({"ok": not failed, "findings": [vars(finding) for finding in tested]})
     else:
         note = f"Not ready: {', '.join(finding.about for finding in failed)}." if failed else "Ready."
-        rows = [(finding.about, _WORDS[finding.good], finding.found) for finding in found]
+        rows = [(finding.about, _WORDS[finding.good], finding.text) for finding in tested]
         print_table("This machine", rows, note, ("", "good", "found"))
     if failed:
         raise typer.Exit(1)

@@ -54,24 +54,16 @@ def check(options: PolicyCheckOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
 
     loaded = load_policy(options.file)
-    if loaded.step is None and loaded.section.queries is None:
-        loaded.method  # noqa: B018 (says what is missing)
     guarantee = None if loaded.step is None else loaded.plan.guarantee
     if options.json:
-        plain = {
-            "dataset": loaded.name,
-            "hash": loaded.hash,
-            "method": None if loaded.step is None else loaded.step.name,
-        }
+        method = None if loaded.step is None else loaded.step.name
+        plain = {"dataset": loaded.name, "hash": loaded.hash, "method": method}
         columns = [_column(loaded, name) for name in loaded.schema.names]
         unsound = list(loaded.schema.drafted)
-        print_json(
-            plain
-            | {"guarantee": None if guarantee is None else guarantee.to_json(), "columns": columns, "drafted": unsound}
-        )
+        stated = None if guarantee is None else guarantee.to_json()
+        print_json(plain | {"guarantee": stated, "columns": columns, "drafted": unsound})
     else:
-        because = "each query has its own" if guarantee is None else joined(guarantee.because)
-        _show(loaded, because)
+        _show(loaded, "each query has its own" if guarantee is None else joined(guarantee.because))
 
 
 def _column(loaded: Policy, name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Doctor: what is installed, what each verb needs, and whether this machine can keep what incrowd promises."""
+"""Doctor: what is installed, what each verb needs, and whether releases can work on this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Finding:
     """One thing that was looked at, what was found, and whether incrowd can work with it; None: not needed."""
 
     about: str
-    found: str
+    text: str
     good: bool | None
 
 
@@ -51,13 +51,13 @@ def findings(state: Path) -> list[Finding]:
         ("locks", lambda: _locks(state)),
         ("folder for state", lambda: _rights(state)),
     )
-    found = [_python(), *_extras(), _java()]
+    tested = [_python(), *_extras(), _java()]
     for about, test in tests:
         try:
-            found.append(test())
+            tested.append(test())
         except OSError as error:
-            found.append(Finding(about, error.strerror or "the system refused", good=False))
-    return found
+            tested.append(Finding(about, error.strerror or "the system refused", good=False))
+    return tested
 
 
 def _python() -> Finding:
@@ -68,9 +68,9 @@ def _extras() -> Iterator[Finding]:
     """Say of each extra which packages it lacks."""
     needed: dict[str, list[str]] = {}
     for line in metadata("incrowd").get_all("Requires-Dist") or ():
-        found = _REQUIREMENT.match(line)
-        if found:
-            needed.setdefault(found[2], []).append(found[1])
+        required = _REQUIREMENT.match(line)
+        if required:
+            needed.setdefault(required[2], []).append(required[1])
     for extra, purpose in NEEDED_BY.items():
         missing = [package for package in needed.get(extra, []) if _version(package) is None]
         if missing:
@@ -87,8 +87,8 @@ def _version(package: str) -> str | None:
 
 
 def _java() -> Finding:
-    found = os.environ.get("JAVA_HOME") or shutil.which("java")
-    return Finding("Java", found or "not found, needed by --engine spark", good=True if found else None)
+    java = os.environ.get("JAVA_HOME") or shutil.which("java")
+    return Finding("Java", java or "not installed, needed by --engine spark", good=True if java else None)
 
 
 def _generator() -> Finding:

@@ -33,6 +33,7 @@ from incrowd.workflows.release.deliver import (
     PublishedRelease,
     Released,
     check_form,
+    published_output,
     write_internal,
 )
 from incrowd.workflows.release.differences import Written, earlier_releases, hold_against, require_linked
@@ -41,7 +42,6 @@ from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import PendingRelease, run
-from incrowd.workflows.report.render import published_output
 from incrowd.workflows.report.steps_page import keep_steps
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.settings import engine_of
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.verifier.files import REPORT, tables_of
+from incrowd.verifier.files import REPORT
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import released_of
@@ -25,7 +25,8 @@ from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
-from incrowd.workflows.registry import check_of, picture_of
+from incrowd.workflows.registry import picture_of
+from incrowd.workflows.release.deliver import published_output
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.report.steps_page import kept_steps
 from incrowd.workflows.verify.verify import read_certificate
@@ -109,14 +110,6 @@ def _id(certificate: Certificate) -> str:
         return str(uuid.UUID(certificate.id))
     except ValueError:
         raise InvalidParameter("the certificate's id is not a UUID: say with --out where the report goes.") from None
-
-
-def published_output(certificate: Certificate, folder: Path) -> Any:
-    """Return what was published, if all of its files lie beside the certificate; none is looked for elsewhere."""
-    files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
-    if not files or not all(file.is_file() for file in files):
-        return None
-    return check_of(certificate.method.name).reopen(statement_of(certificate), files)
 
 
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:
