@@ -87,7 +87,8 @@ class TaskAssembly:
             stays[self.joint.own[1:]] = self.marks.stays(self.frame)[1:]
             stays[self.joint.before] = False
             stays &= task.cells > 0
-            softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
+            share = np.asarray(task.frame.matrix.sum(axis=1), np.float64).ravel() / len(task.truth)
+            softer = replace(task, weights=np.where(stays, _STAYS * (1 + share), task.weights))  # totals are dearer
             cells: list[int] = []
             if stays.any():
                 with suppress_errors(Infeasible):

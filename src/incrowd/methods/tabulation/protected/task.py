@@ -43,8 +43,7 @@ class SuppressionTask:
             return abs(amount)
         start, end = self.frame.matrix.indptr[demand.cell : demand.cell + 2]
         atoms = self.frame.matrix.indices[start:end]
-        leaves = self.frame.leaves[atoms]
-        mine = np.isin(leaves, self.owners.known_to(coalition))
+        mine = self.owners.knows(coalition, self.frame.leaves[atoms])
         least = int(np.where(mine, self.truth[atoms], self.low[atoms]).sum())
         return min(-amount, int(self.cells[demand.cell]) - least)
 
