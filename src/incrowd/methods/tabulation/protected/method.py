@@ -326,7 +326,8 @@ class ProtectedTable(Method):
                 noisy = facts.values + self._key_noise(frame, facts, counted)
                 return self._published(frame, facts, (noisy, facts.values >= 0))
         rounded = round_cells(frame, frame.finest(facts.values), self.base or 0)
-        return self._published(frame, facts, (rounded, facts.values >= 0))
+        holder = {"distance": rounded.distance, "least possible distance": rounded.least}
+        return ProtectedCells.of(frame, rounded.cells, facts.values >= 0, self.number, holder)
 
     def _cells_given(self, table: Table) -> CellFacts:
         frame = self.frame(table.schema)
