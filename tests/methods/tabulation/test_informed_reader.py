@@ -45,7 +45,7 @@ def people(cells: Whole, pay: int = 0) -> pa.Table:
 def published(method: ProtectedTable, rows: pa.Table) -> tuple[TableFrame, Whole, Whole]:
     """Return the cells of a release and which of them are published; refusals pass."""
     column = method.release(Table(SCHEMA, LOCAL.open(rows), LOCAL), SystemCoins()).to_arrow().column(method.number)
-    return method.frame(SCHEMA), column.fill_null(0).to_numpy(), column.is_valid().to_numpy()
+    return method.frames(SCHEMA)[0], column.fill_null(0).to_numpy(), column.is_valid().to_numpy()
 
 
 def extremes(parts: list[tuple[csr_array, Whole, Whole]], goal: Whole, least: int) -> tuple[int, int]:

@@ -100,8 +100,7 @@ def test_a_table_released_before_counts_as_known(tmp_path: Path) -> None:
     ]
     (tmp_path / "first.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     method = ProtectedTable(columns=("area", "sex"), minimum=4, protection=2, earlier=(str(tmp_path / "first.csv"),))
-    frame = method.frame(SCHEMA)
-    joint = method.joint(SCHEMA, frame)
+    joint = method.joint(SCHEMA)
     assert [axis.column for axis in joint.frame.axes] == ["area", "sex", "kind"]
     assert method.plan(SCHEMA).claims[0].parameters["earlier"] == 1
     try:
@@ -202,7 +201,7 @@ def test_a_table_that_contradicts_itself_is_refused(change: dict[str, Any], word
         ({"columns": ("area",), "protect": "cell-key"}, "cell-key needs noise"),
         ({"columns": ("area", "sex", "kind", "who"), "minimum": 3}, "one to three columns"),
         ({"columns": ("area",), "minimum": 1}, "at least 2"),
-        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "no contribution is negative"),
+        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "is summed: declare it as a number"),
         ({"columns": ("who",), "minimum": 3}, "identifier"),
         ({"columns": ("area",), "minimum": 3, "holding": "sex"}, "its role is identifier"),
         ({"columns": ("area",), "minimum": 3, "total": "N"}, "stands for two different lines"),
@@ -234,7 +233,7 @@ def test_a_file_whose_empty_cell_was_filled_in_or_whose_total_was_changed_fails(
 
 def test_everything_that_agrees_is_listed_by_the_test_itself() -> None:
     method = ProtectedTable(columns=("sex",), minimum=2)
-    frame = method.frame(SCHEMA)
+    frame = method.frames(SCHEMA)[0]
     found = [table.tolist() for table in agreeing(frame, np.array([2, 0, 0]), np.array([True, False, False]))]
     assert found == [[0, 2], [1, 1], [2, 0]]
 
