@@ -59,9 +59,10 @@ def _keep_output() -> None:
         kept = os.dup(1)
         os.dup2(2, 1)
         before = sys.stdout
-        sys.stdout = sys.__stdout__ = open(  # noqa: SIM115, PTH123 - open as long as the process
+        sys.stdout = open(  # noqa: SIM115, PTH123 - open as long as the process
             kept, "w", buffering=1 if before.isatty() else -1, encoding=before.encoding, errors=before.errors
         )
+        setattr(sys, "__stdout__", sys.stdout)  # noqa: B010 - the width of the terminal is read off it
 
 
 def _leave(code: int) -> NoReturn:
