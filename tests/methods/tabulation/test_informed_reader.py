@@ -197,7 +197,7 @@ def test_rounding_leaves_every_number_open_up_to_the_base() -> None:
     chance = np.random.default_rng(7)
     for _ in range(20):
         frame, base = TableFrame((flat(3, "a"), flat(2, "b"))), int(chance.integers(2, 6))
-        rounded = round_cells(frame, chance.integers(0, 6, frame.leaf_shape), base)
+        rounded = round_cells(frame, chance.integers(0, 6, frame.leaf_shape), base).cells
         for cell in range(len(frame.leaves)):
             leaves = frame.finest(rounded).copy()
             leaves.ravel()[cell] += base - 1

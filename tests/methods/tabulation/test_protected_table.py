@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
+from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
 from incrowd.methods.tabulation.protected.method import ProtectedTable
-from incrowd.methods.tabulation.protected.perturbation import KeyNoise
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, round_cells
 from incrowd.methods.tabulation.protected.rules import Dominance
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.ledger import find_book
@@ -234,3 +236,21 @@ def test_everything_that_agrees_is_listed_by_the_test_itself() -> None:
     frame = method.frames(SCHEMA)[0]
     found = [table.tolist() for table in agreeing(frame, np.array([2, 0, 0]), np.array([True, False, False]))]
     assert found == [[0, 2], [1, 1], [2, 0]]
+
+
+def test_a_rounding_is_no_farther_from_the_truth_than_it_says_nor_nearer_than_possible() -> None:
+    """Every table of 0 to 6 in 2 × 3 cells of a seed: the distance is that of the best of all roundings."""
+    chance, side = np.random.default_rng(5), ("*", "a", "b", "c")
+    frame = TableFrame((TableAxis("r", side[:3], (-1, 0, 0)), TableAxis("c", side, (-1, 0, 0, 0))))
+    for _ in range(20):
+        leaves = chance.integers(0, 7, frame.leaf_shape)
+        rounded = round_cells(frame, leaves, 3)
+        choices = [sorted({value // 3 * 3, -(-value // 3) * 3}) for value in leaves.ravel().tolist()]
+        totals = frame.totals(leaves)
+        best = min(
+            int(np.abs(np.array(choice) - leaves.ravel()).sum())
+            for choice in product(*choices)
+            if np.all(np.abs(frame.totals(np.array(choice).reshape(leaves.shape)) - totals) < 3)
+        )
+        assert rounded.distance == best
+        assert rounded.least == pytest.approx(best)

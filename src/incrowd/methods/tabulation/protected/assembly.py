@@ -113,7 +113,8 @@ class TaskAssembly:
         stays = named_cells(self.frames, self.joint, self.marks.open)
         stays[0], stays[self.joint.before] = False, False
         stays &= task.cells > 0
-        softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
+        share = np.asarray(task.frame.matrix.sum(axis=1), np.float64).ravel() / len(task.truth)
+        softer = replace(task, weights=np.where(stays, _STAYS * (1 + share), task.weights))  # totals are dearer
         if stays.any():
             with suppress_errors(Infeasible):
                 cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()

@@ -343,14 +343,17 @@ class ProtectedTable(Method):
                 cells.append((np.where(seen, part.values, 0), seen))
             return ProtectedCells.of(frames, cells, self.number, for_holder(task, facts, pattern))
         facts, counted, joint = self._facts(table, coins)
-        cells = []
+        cells, holder = [], dict[str, Any]()
         for frame, part in zip(frames, facts, strict=True):
             if self.noise is None:
-                numbers = round_cells(frame, frame.finest(part.values), self.base or 0)
+                rounded = round_cells(frame, frame.finest(part.values), self.base or 0)
+                numbers = rounded.cells
+                holder.setdefault("distance", []).append(rounded.distance)
+                holder.setdefault("least possible distance", []).append(rounded.least)
             else:
                 numbers = part.values + self._key_noise(frame, part, counted, joint)
             cells.append((numbers, np.ones(frame.shape, np.bool_)))
-        return ProtectedCells.of(frames, cells, self.number, {})
+        return ProtectedCells.of(frames, cells, self.number, holder)
 
     def _facts(self, table: Table, coins: Coins) -> tuple[tuple[CellFacts, ...], Counted, Joint]:
         """Return what the rules look at in each table, and who contributed to the finest cells of all."""

@@ -239,7 +239,7 @@ class RoundCells(Step):
     def sentence(self) -> str:
         return (
             f"Every number becomes one of the two multiples of {self.base} next to it, so that all totals add up, and "
-            "the finest ones change as little as possible. This looks at all rows."
+            "the finest ones change as little as could be found. This looks at all rows."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

@@ -45,7 +45,7 @@ class SuppressionTask:
         atoms = self.frame.matrix.indices[start:end]
         if amount > 0 and np.any(self.high[atoms] < 0):
             return amount
-        mine = np.isin(self.frame.leaves[atoms], self.owners.known_to(coalition))
+        mine = self.owners.knows(coalition, self.frame.leaves[atoms])
         ends = self.high if amount > 0 else self.low
         last = int(np.where(mine, self.truth[atoms], ends[atoms]).sum())
         return min(abs(amount), abs(int(self.cells[demand.cell]) - last))
