@@ -344,6 +344,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             budget=_FORM,
         ),
         "rounded": changed(PEOPLE, release=_TABLE, release__protect="rounding", release__base=5, budget=_FORM),
+        "adjusted": changed(PEOPLE, release=_TABLE, release__protect="adjustment", release__minimum=5, budget=_FORM),
         "record keys": changed(
             PEOPLE,
             **_RECORDS,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.optimize import LinearConstraint, milp
 
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
@@ -19,7 +20,8 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
+from incrowd.errors import IncrowdError, Infeasible, InvalidParameter, SourceInvalid
+from incrowd.methods.tabulation.protected.adjustment import adjust_cells
 from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
 from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise, round_cells
@@ -254,3 +256,50 @@ def test_a_rounding_is_no_farther_from_the_truth_than_it_says_nor_nearer_than_po
         )
         assert rounded.distance == best
         assert rounded.least == pytest.approx(best)
+
+
+def test_an_adjusted_table_is_the_nearest_that_the_rule_allows() -> None:
+    """Every table of 0 to 5 in 2 × 2 cells of a seed: all tables within the shift are tried."""
+    chance, side = np.random.default_rng(9), (("*", "a", "b"), (-1, 0, 0))
+    frame = TableFrame((TableAxis("r", *side), TableAxis("c", *side)))
+    for _ in range(12):
+        leaves = chance.integers(0, 6, frame.leaf_shape)
+        cells = frame.totals(leaves)
+        choices = [range(max(0, value - 4), value + 5) for value in leaves.ravel().tolist()]
+        tables = (frame.totals(np.array(choice).reshape(leaves.shape)) for choice in product(*choices))
+        far = [
+            int(np.abs(table - cells).sum())
+            for table in tables
+            if np.abs(table - cells).max() <= 4 and not np.any((table > 0) & (table < 3))
+        ]
+        near = adjust_cells(frame, leaves, 3, 4)
+        assert near.distance == int(np.abs(near.cells - cells).sum())
+        assert min(far) <= near.distance <= min(far) * 1.02
+        assert near.least <= min(far) + 1e-6
+
+
+def test_no_attacker_narrows_an_adjusted_count_below_its_interval() -> None:
+    """The least and the largest true table that the claim allows, by exact programs, for every cell of both shapes."""
+    chance = np.random.default_rng(4)
+    region = TableAxis("region", ("*", "N", "a", "b", "S", "c", "d"), (-1, 0, 1, 1, 0, 4, 4))
+    sex, kind = (TableAxis(name, ("*", "x", "y"), (-1, 0, 0)) for name in ("sex", "kind"))
+    for axes in ((region, sex), (sex, kind, TableAxis("z", ("*", "1", "2"), (-1, 0, 0)))):
+        frame, shift = TableFrame(axes), 6
+        near = adjust_cells(frame, chance.poisson(3.0, frame.leaf_shape), 3, shift)
+        published, matrix = near.cells.ravel(), frame.matrix.astype(np.float64)
+        known = LinearConstraint(matrix, np.maximum(published - shift, 0), published + shift)
+        for cell in range(frame.size):
+            row = matrix[[cell]].toarray().ravel()
+            ends = [
+                round(sign * milp(sign * row, constraints=known, integrality=np.ones(len(row))).fun) for sign in (1, -1)
+            ]
+            assert ends == [max(0, published[cell] - shift), published[cell] + shift]
+
+
+def test_adjustment_is_refused_where_it_cannot_be() -> None:
+    with pytest.raises(InvalidParameter, match="adjustment is for counts"):
+        ProtectedTable(columns=("area",), protect="adjustment")
+    with pytest.raises(IncrowdError, match="shift that is at least the minimum"):
+        ProtectedTable(columns=("area",), protect="adjustment", minimum=5, shift=4).plan(SCHEMA)
+    with pytest.raises(Infeasible, match="larger shift"):
+        adjust_cells(TableFrame((TableAxis("a", ("*", "x"), (-1, 0)),)), np.array([2]), 9, 1)

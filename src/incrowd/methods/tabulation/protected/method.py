@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +19,7 @@ from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import KeepRows, keep_rows, recoded
 from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.protected.adjustment import AdjustCells, AdjustedCells
 from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly, for_holder
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.coalitions import MOST
@@ -36,7 +36,7 @@ from incrowd.methods.tabulation.protected.layout import (
     layouts_of,
 )
 from incrowd.methods.tabulation.protected.output import ProtectedCells, TableCheck, TablePicture
-from incrowd.methods.tabulation.protected.perturbation import KeyNoise, record_keys, round_cells
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, cell_keys, read_secret, record_keys
 from incrowd.methods.tabulation.protected.rules import CellFacts, Dominance, Rules
 from incrowd.methods.tabulation.protected.selection import named_cells, spelled
 from incrowd.methods.tabulation.protected.sources import CellMeasure, Counted, given_contributions, given_facts
@@ -55,11 +55,12 @@ if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.table import Table
 
-SUPPRESSION, ROUNDING, CELL_KEY = "suppression", "rounding", "cell-key"
+SUPPRESSION, ROUNDING, CELL_KEY, ADJUSTMENT = "suppression", "rounding", "cell-key", "adjustment"
 _OWN = {
     SUPPRESSION: ("minimum", "dominance", "p", "q", "protection", "prior", "earlier", "coalition", "open", "empty"),
     ROUNDING: ("base",),
     CELL_KEY: ("noise", "key"),
+    ADJUSTMENT: ("shift",),
 }
 
 
@@ -71,13 +72,14 @@ class ProtectedTable(Method):
     someone who knows only the tables of this release, those named as released before, the rules, and the stated bounds:
     numbers are whole and not negative (or between bounds), and zeros are published; nor by one or two contributors who
     also know exactly the cells to which nobody else contributed.  By rounding, every number is a neighboring multiple
-    of the base and all totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for the
-    same records; this is not differential privacy.
+    of the base and all totals add up.  By adjustment, no count is from 1 to below the minimum, every one is within a
+    shift of the truth, and totals add up.  By cell keys, counts have bounded noise with mean zero that is the same for
+    the same records; this is not differential privacy.
 
     Assumes: readers and contributors know no more than that, and no more contributors share what they know.
 
     Source: Hundepool et al. 2012, Statistical Disclosure Control; Fischetti & Salazar 2001; Giessing & Repsilber 2002;
-    Cox 1987; Thompson, Broadfoot & Elazar 2013.
+    Cox 1987; Cox & Dandekar 2004; Thompson, Broadfoot & Elazar 2013.
 
     >>> ProtectedTable(columns=("region", "sex"), minimum=3).number
     'count'
@@ -88,7 +90,7 @@ class ProtectedTable(Method):
     hashed: ClassVar[tuple[str, ...]] = ("earlier",)
     columns: tuple[str, ...] = ()
     tables: tuple[TableLayout, ...] = ()
-    protect: Literal["suppression", "rounding", "cell-key"] = "suppression"
+    protect: Literal["suppression", "rounding", "cell-key", "adjustment"] = "suppression"
     levels: Mapping[str, int] = field(default_factory=dict)
     value: str | None = None
     weight: str | None = None
@@ -107,6 +109,7 @@ class ProtectedTable(Method):
     open: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
     base: int | None = None
+    shift: int | None = None
     noise: KeyNoise | None = None
     key: str | None = None
     given: bool = False
@@ -117,7 +120,8 @@ class ProtectedTable(Method):
     def __post_init__(self) -> None:
         several = len(self.layouts) > 1
         for way, names in _OWN.items():
-            stated = [name for name in names if getattr(self, name) not in (None, ())]
+            both = ("minimum",) if self.protect == ADJUSTMENT else ()
+            stated = [name for name in names if getattr(self, name) not in (None, ()) and name not in both]
             if stated and way != self.protect:
                 raise InvalidParameter(
                     f"{stated[0]} belongs to protect: {way}, and the table is protected by {self.protect}."
@@ -129,7 +133,9 @@ class ProtectedTable(Method):
             raise InvalidParameter(
                 "cell-key needs noise (largest and variance, perhaps gap) and key, a file with a secret of 32 bytes."
             )
-        if several and (self.given or self.protect == ROUNDING):
+        if self.protect == ADJUSTMENT and (self.minimum is None or self.value or self.weight or self.holding):
+            raise InvalidParameter("adjustment is for counts of rows: give minimum, the least count that is published.")
+        if several and (self.given or self.protect in (ROUNDING, ADJUSTMENT)):
             raise InvalidParameter("several tables are made of rows, and protected by suppression or by cell keys.")
         if not self.given and (self.contributors or self.largest):
             raise InvalidParameter(
@@ -201,7 +207,7 @@ class ProtectedTable(Method):
         steps, numbers = self.steps(schema, joint), dict[str, Any]()
         if self.noise is not None:
             numbers["zero to one"] = Decimal(round_up(self.noise.zero_to_one()))
-            self.secret()
+            read_secret(self.key or "")
         frames = self.frames(schema)
         columns = "; ".join(", ".join(layout.columns) for layout in self.layouts)
         settings = {"columns": columns, "protect": self.protect, "cells": sum(frame.size for frame in frames)}
@@ -222,6 +228,8 @@ class ProtectedTable(Method):
         tables = len(self.layouts)
         if self.protect == ROUNDING:
             return RoundCells(self.base or 0)
+        if self.protect == ADJUSTMENT:
+            return AdjustCells(self.minimum or 0, self.shift or 2 * (self.minimum or 0))
         if self.noise is not None:
             noise = self.noise
             return PerturbCells(noise.largest, noise.variance, noise.gap, schema.unit.column or "", tables)
@@ -285,15 +293,6 @@ class ProtectedTable(Method):
             )
         return joint
 
-    def secret(self) -> bytes:
-        """Return the secret behind the keys of records."""
-        try:
-            secret = Path(self.key or "").read_bytes()
-        except OSError as error:
-            raise InvalidParameter(f"the file key cannot be read: {error.strerror or 'no reason given'}.") from None
-        record_keys(secret, ())
-        return secret
-
     def _check_columns(self, schema: Schema, joint: Joint) -> None:
         """Refuse numbers that may be negative, holders that are released, and records that cannot have one key."""
         unit, holder = schema.unit, self.holder(schema)
@@ -343,17 +342,15 @@ class ProtectedTable(Method):
                 cells.append((np.where(seen, part.values, 0), seen))
             return ProtectedCells.of(frames, cells, self.number, for_holder(task, facts, pattern))
         facts, counted, joint = self._facts(table, coins)
-        cells, holder = [], dict[str, Any]()
-        for frame, part in zip(frames, facts, strict=True):
-            if self.noise is None:
-                rounded = round_cells(frame, frame.finest(part.values), self.base or 0)
-                numbers = rounded.cells
-                holder.setdefault("distance", []).append(rounded.distance)
-                holder.setdefault("least possible distance", []).append(rounded.least)
-            else:
-                numbers = part.values + self._key_noise(frame, part, counted, joint)
-            cells.append((numbers, np.ones(frame.shape, np.bool_)))
-        return ProtectedCells.of(frames, cells, self.number, holder)
+        step = self._protection(table.schema, joint)
+        if isinstance(step, RoundCells | AdjustCells):
+            near = step.near(frames[0], frames[0].finest(facts[0].values))
+            return ProtectedCells.of(frames, [(near.cells, np.isfinite(near.cells))], self.number, near.for_holder)
+        noisy = [
+            part.values + self._key_noise(frame, part, counted, joint)
+            for frame, part in zip(frames, facts, strict=True)
+        ]
+        return ProtectedCells.of(frames, [(part, np.isfinite(part)) for part in noisy], self.number, {})
 
     def _facts(self, table: Table, coins: Coins) -> tuple[tuple[CellFacts, ...], Counted, Joint]:
         """Return what the rules look at in each table, and who contributed to the finest cells of all."""
@@ -381,17 +378,16 @@ class ProtectedTable(Method):
         """Return the noise of every cell, by the keys of its records."""
         if self.noise is None or counted.names is None:
             raise AssertionError("cell keys need records with names")
-        keys = record_keys(self.secret(), ("" if name is None else name for name in counted.names.to_pylist()))
-        leaves = np.zeros(int(np.prod(frame.leaf_shape)), np.uint64)
-        contributions = joint.within(frame, counted.contributions)
-        np.add.at(leaves, contributions.cells, keys[contributions.holders])
-        cell_keys = frame.totals(leaves.reshape(frame.leaf_shape))
-        return self.noise.draw(facts.values.ravel(), cell_keys.ravel()).reshape(frame.shape)
+        names = ("" if name is None else name for name in counted.names.to_pylist())
+        keys, records = record_keys(read_secret(self.key or ""), names), joint.within(frame, counted.contributions)
+        of_cells = cell_keys(frame, records.cells, keys[records.holders])
+        return self.noise.draw(facts.values.ravel(), of_cells).reshape(frame.shape)
 
 
+_WAYS = one(SuppressCells, RoundCells, PerturbCells, AdjustCells)
 CHECK = TableCheck(
-    order=(maybe(KeepRows), maybe(RecodeToBins), one(Tabulate), one(SuppressCells, RoundCells, PerturbCells)),
-    claims=(OpenCells, RoundedCells, KeyedNoise),
+    order=(maybe(KeepRows), maybe(RecodeToBins), one(Tabulate), _WAYS),
+    claims=(OpenCells, RoundedCells, KeyedNoise, AdjustedCells),
 )
 PICTURE = TablePicture()
 METHOD = ProtectedTable

@@ -23,6 +23,7 @@ from incrowd.drawing.markup import table as drawn_table
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Outcome, ReleasedTuples, text_of
+from incrowd.methods.tabulation.protected.adjustment import AdjustCells, AdjustedCells
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, Together, narrowed, spread
 from incrowd.methods.tabulation.protected.claims import KeyedNoise, OpenCells, RoundedCells
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
@@ -167,7 +168,7 @@ class TableCheck(Check):
         if isinstance(claim, OpenCells):
             reason = "the file does not say which cells are sensitive, so that only their width was audited here"
             return Problem(f"it agrees with the steps; {reason}", undecided=True)
-        if isinstance(claim, RoundedCells):
+        if isinstance(claim, RoundedCells | AdjustedCells):
             return Problem("it agrees with the steps; only the data holder knows the true numbers", undecided=True)
         return None
 
@@ -305,8 +306,9 @@ def _numbers(statement: Statement, frame: TableFrame, seen: tuple[Whole, Flags])
         return Problem("some total is not the sum of what it is the total of")
     if rounds is not None and np.any(values % rounds.base):
         return Problem(f"some number is not a multiple of {rounds.base}")
-    if suppressed is not None and suppressed.minimum is not None and made.counting and made.holding is None:
-        small = visible & (values > 0) & (values < suppressed.minimum)
+    ruled = suppressed or basis.find(AdjustCells)
+    if ruled is not None and ruled.minimum is not None and made.counting and made.holding is None:
+        small = visible & (values > 0) & (values < ruled.minimum)
         return Problem("a count is published that is smaller than the rule allows") if small.any() else None
     return None
 
@@ -364,6 +366,8 @@ class TablePicture(Picture):
         how = f"{counted(empty, 'cell')} left empty; every other number is exact." if basis.find(SuppressCells) else ""
         if rounds is not None:
             how = f"Every number is a multiple of {rounds.base}, and totals add up."
+        if (moved := basis.find(AdjustCells)) is not None:
+            how = f"Every count is at most {moved.shift} away from the true one, and totals add up."
         if keyed is not None:
             how = f"Every count that is not zero has noise of at most {keyed.largest}; totals do not add up."
         where = f"{counted(cells, 'cell')} over {', '.join(table.columns for table in made.tables)}"

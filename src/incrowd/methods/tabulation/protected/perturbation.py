@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import exp
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ _EXACT = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Rounding:
-    """All cells, rounded; how far finest ones are from the truth together, and how far they are in every rounding.
+class NearTable:
+    """All cells as published; how far they are from the truth together, and how far every such table is at least.
 
     Both numbers follow from true cells, and are for the data holder alone.
     """
@@ -40,8 +41,13 @@ class Rounding:
     distance: int
     least: float
 
+    @property
+    def for_holder(self) -> dict[str, float]:
+        """The distances."""
+        return {"distance": self.distance, "least possible distance": self.least}
 
-def round_cells(frame: TableFrame, leaves: Whole, base: int, seconds: float = _SECONDS) -> Rounding:
+
+def round_cells(frame: TableFrame, leaves: Whole, base: int, seconds: float = _SECONDS) -> NearTable:
     """Return all cells, rounded so that totals add up, as near to the truth in the finest cells as could be found.
 
     A multiple of the base stays what it is; of any other number one of the two neighbors is taken.
@@ -69,7 +75,7 @@ def round_cells(frame: TableFrame, leaves: Whole, base: int, seconds: float = _S
         result: Whole = frame.totals(rounded.reshape(leaves.shape))
         if np.all(np.abs(result.ravel() - cells) < base):
             distance = int(np.abs(rounded - leaves.ravel()).sum())
-            return Rounding(result, distance, float(rest.sum() + solution.mip_dual_bound))
+            return NearTable(result, distance, float(rest.sum() + solution.mip_dual_bound))
     raise Infeasible(
         f"this table cannot be rounded to multiples of {base} so that every cell is a neighbor of the truth and all "
         "totals add up, or no such rounding was found: with three columns, or two nested ones, there may be none. "
@@ -243,3 +249,20 @@ def record_keys(secret: bytes, names: Iterable[str]) -> NDArray[np.uint64]:
         )
     words = b"".join(hmac.digest(secret, b"record key\n" + name.encode(), "sha256")[:8] for name in names)
     return np.frombuffer(words, np.uint64)
+
+
+def read_secret(file: str) -> bytes:
+    """Return the secret behind the keys of records."""
+    try:
+        secret = Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidParameter(f"the file key cannot be read: {error.strerror or 'no reason given'}.") from None
+    record_keys(secret, ())
+    return secret
+
+
+def cell_keys(frame: TableFrame, cells: NDArray[np.intp], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the key of each cell: the sum of the keys of its records, each in a finest cell, modulo 2^64."""
+    leaves = np.zeros(int(np.prod(frame.leaf_shape)), np.uint64)
+    np.add.at(leaves, cells, keys)
+    return np.asarray(frame.totals(leaves.reshape(frame.leaf_shape)).ravel())

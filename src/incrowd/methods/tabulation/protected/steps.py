@@ -43,8 +43,8 @@ from incrowd.methods.tabulation.protected.claims import (
     OpenCells,
     RoundedCells,
 )
-from incrowd.methods.tabulation.protected.frame import TableFrame, union
-from incrowd.methods.tabulation.protected.perturbation import KeyNoise
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole, union
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, NearTable, round_cells
 from incrowd.methods.tabulation.protected.publication import document_names
 from incrowd.methods.tabulation.protected.rules import Dominance, Rules
 
@@ -241,6 +241,10 @@ class RoundCells(Step):
             f"Every number becomes one of the two multiples of {self.base} next to it, so that all totals add up, and "
             "the finest ones change as little as could be found. This looks at all rows."
         )
+
+    def near(self, frame: TableFrame, leaves: Whole) -> NearTable:
+        """Return the rounded cells."""
+        return round_cells(frame, leaves, self.base)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         if inner.loss is not None:
