@@ -13,6 +13,11 @@ _CLOSE = 'return Problem("an empty cell can be inferred too closely") if np.any(
 TABLES = (
     *area(
         "protected tables",
+        f"{_TESTS}/test_protected_table.py -k adjusted",
+        (_OUTPUT, "ruled = suppressed or basis.find(AdjustCells)", "ruled = suppressed"),
+    ),
+    *area(
+        "protected tables",
         f"{_TESTS}/test_proof.py",
         (_SUPPRESSION, "suppressed[changed.indices] = True", "suppressed[changed.indices[:0]] = True"),
         (
