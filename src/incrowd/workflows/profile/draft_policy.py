@@ -175,9 +175,10 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
 
 
 def _bounded(column: DraftColumn) -> DraftColumn:
-    """Return a column whose section says what becomes of values beyond its bounds."""
+    """Return a column whose section says what becomes of values beyond its bounds; numbers may have no label."""
     decided = column.released and "bounds" in column.section
-    return replace(column, section=column.section | {"outside": "ends"}) if decided else column
+    rule = "ends" if column.section.get("type") == "date" else "bound"
+    return replace(column, section=column.section | {"outside": rule}) if decided else column
 
 
 def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:

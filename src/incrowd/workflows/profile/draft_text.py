@@ -235,7 +235,8 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
     if key == "outside":
-        return [f"{room}{key}: {value}   # beyond the bounds; ends: the labels say so; or other, or drop"]
+        becomes = "an open-ended label" if value == "ends" else "the bound, or an open-ended label"
+        return [f"{room}{key}: {value}   # values beyond the bounds: {becomes}; or other, or drop"]
     texts = ("public", "confirmed", "decimal", "thousands")
     return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
 

@@ -65,6 +65,10 @@ class Tabulate(Step):
     holding: str | None = None
     given: bool = False
 
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        return tuple(axis.column for axis in self.axes)
+
     def __post_init__(self) -> None:
         if not 1 <= len(self.axes) <= 3:
             raise InvalidParameter("a protected table has one to three columns beside its numbers.")
