@@ -59,7 +59,7 @@ def test_each_level_of_a_date_has_three_labels_and_the_share_that_it_tells_apart
 
 
 def test_exact_numbers_are_flagged() -> None:
-    assert safe("cost").flags == ("EXACT: published value by value",)
+    assert safe("cost").flags == ("EXACT: published value by value", "0 and 1000 stand for all beyond, too")
     assert safe("cost", cost=1).flags == ()
     assert not safe("sex").exact
 

@@ -31,7 +31,7 @@ from incrowd.workflows.profile.facts import Facts
 FIRST_DAY, LAST_DAY = "1900-01-01", "2099-12-31"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 _NEARLY = 0.95
-_FEWEST = 3
+_FEWEST, _MONTHS = 3, 12
 _POSTAL = re.compile(r"[0-9]{2}-[0-9]{3}|[0-9]{4}-[0-9]{3}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}")
 _NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{0,3}")
 _LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi", "tr")
@@ -159,7 +159,7 @@ def _listed(facts: Facts, values: Sequence[str]) -> Iterator[tuple[str, tuple[st
             form = tuple(dict.fromkeys(written(word.replace("_", " ")) for word in words.split()))
             if set(values) <= set(form):
                 yield "codes of sexes" if name == "sexes" else name, form
-    if len(values) >= _FEWEST:
+    if _FEWEST <= len(values) <= _MONTHS and all(value.removesuffix(".").isalpha() for value in values):
         yield from _of_calendar(frozenset(values))
 
 
