@@ -213,6 +213,8 @@ def likely_encoding(content: bytes) -> str:
 
     >>> likely_encoding("Straße;Größe;Mädchen;Übergröße".encode("cp1252"))
     'cp1252'
+    >>> likely_encoding("środa;piątek;mężczyzna;żonaty;Położniczy".encode("cp1250"))
+    'cp1250'
     """
     from charset_normalizer import from_bytes
 
@@ -224,7 +226,13 @@ def likely_encoding(content: bytes) -> str:
     by_name = {name: match for match in reversed(matches) for name in match.could_be_from_charset}
     least = min((match.chaos for match in matches), default=0.0)
     good = [name for name in _LIKELY if name in by_name and by_name[name].chaos <= least + _AS_GOOD]
+    good = [name for name in good if not _has_controls(lines, name)] or good
     return max(good, key=lambda name: by_name[name].coherence + _AS_GOOD * (name == _LIKELY[0]), default=_LIKELY[0])
+
+
+def _has_controls(lines: bytes, encoding: str) -> bool:
+    """Whether some bytes are control characters in an encoding: no text has any, and cp1250 has letters there."""
+    return any("\x80" <= character <= "\x9f" for character in lines.decode(encoding, errors="ignore"))
 
 
 _ASCII, _SOME = 127, 0.5  # where most bytes are above 127, the text is not in a Western language
