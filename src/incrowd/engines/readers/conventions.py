@@ -15,6 +15,7 @@ _MISSING = """
     | desconocido | desconocida | sin datos | sin dato | s/d | s.d. | no consta | no aplica | ns/nc | ns/nr | no sabe
     | sin especificar | no disponible
     | sconosciuto | sconosciuta | non noto | non disponibile | non applicabile | non pervenuto | n.p.
+    | bilinmiyor | belirtilmemiş | belirtilmedi | veri yok | bilgi yok | yok
     | onbekend | n.v.t. | nvt | niet van toepassing | niet bekend | geen gegevens | n.b. | ontbreekt
     | desconhecido | desconhecida | não aplicável | nao aplicavel | sem dados | sem informação | não sabe
     | não disponível
