@@ -67,6 +67,10 @@ class Tabulate(Step):
     bounds: tuple[Fraction, Fraction] | None = None
     """Between which numbers each contribution lies, where it can be negative."""
 
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        return tuple(axis.column for axis in self.axes)
+
     def __post_init__(self) -> None:
         if (self.bounds is not None and not self.bounds[0] < 0 <= self.bounds[1]) or (self.given and self.weight):
             raise InvalidParameter(

@@ -30,6 +30,7 @@ MEANING = {
 OUTSIDES = {
     "": "as usual for its type",
     "ends": "an open-ended label at the nearest bound",
+    "bound": "the nearest bound, as a number",
     "other": "one class, other",
     "drop": "suppress the row",
 }
