@@ -124,8 +124,8 @@ TABLES = (
             "seen = np.ones(part.values.shape, np.bool_)",
         ),
         (_ASSEMBLY, "floors[self.joint.own] = True", "floors[self.joint.own] = False"),
-        (_ATTACKER, "if empty & known.keys():", "if False:"),
-        (_ATTACKER, "if known.setdefault(cell, value) != value:", "if False:"),
+        (_ATTACKER, "if empty & published.keys():", "if False:"),
+        (_ATTACKER, "if published.setdefault(cell, value) != value:", "if False:"),
         (
             _JOINT,
             "tuple(cells_within(frame, part) for part in own),",
