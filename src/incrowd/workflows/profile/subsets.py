@@ -52,16 +52,16 @@ class ValueCodes:
 
     def codes(self, bits: Bits) -> NDArray[np.int32] | None:
         """Return the number of each value, or None once there are more values than room."""
-        codes = self._known(bits)
+        codes = self._numbers(bits)
         if (codes < 0).any():
             self.bits = np.append(self.bits, np.unique(bits[codes < 0]))
             self._order = np.argsort(self.bits)
             if len(self.bits) > self.room:
                 return None
-            codes = self._known(bits)
+            codes = self._numbers(bits)
         return codes
 
-    def _known(self, bits: Bits) -> NDArray[np.int32]:
+    def _numbers(self, bits: Bits) -> NDArray[np.int32]:
         if not len(self.bits):
             return np.full(len(bits), -1, np.int32)
         places = np.searchsorted(self.bits, bits, sorter=self._order)
