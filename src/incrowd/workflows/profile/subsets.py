@@ -132,7 +132,8 @@ class Subsets:
             return None
         table = np.zeros(size, np.int32)
         table[used] = codes
-        return table[indices]
+        row_codes: NDArray[np.int32] = table[indices]
+        return row_codes
 
     def _sketch(self, bits: Mapping[str, Bits]) -> None:
         """Add the tuples that no table counts; a triple has at least as many different tuples as each of its pairs."""
