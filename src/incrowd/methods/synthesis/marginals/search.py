@@ -32,7 +32,7 @@ from incrowd.methods.synthesis.marginals.budget import (
 )
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
-from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero
+from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero, ZeroTable, merged_zeros
 from incrowd.methods.synthesis.marginals.pairs import pair_tables
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
@@ -44,11 +44,15 @@ _BIAS = math.sqrt(2.0 / math.pi)
 
 @dataclass(frozen=True)
 class MeasuringRound:
-    """One table that was measured: its columns, the scale of its noise, and the ε of the choice, if it was chosen."""
+    """One table that was measured: its columns, the scale of its noise, and the ε of the choice, if it was chosen.
+
+    A table of one column in finer pieces than its classes says how many.
+    """
 
     columns: Columns
     scale: Fraction
     epsilon: Fraction | None = None
+    pieces: int | None = None
 
     def rho(self, reach: Sensitivity) -> Fraction:
         """Return what it cost."""
@@ -60,15 +64,35 @@ class MeasuringRound:
 class WorkLimits:
     """What is public: tables to choose from, limits on rounds, cells and solver steps, what is declared of the rows.
 
-    `zeros` never occur, and `total` is how many rows there are, where that is declared.
+    `zeros` never occur, and `total` is how many rows there are, where that is declared.  `faint` are classes, each by
+    its column and code, that the model has only if they were measured above noise.  With a `target`, every column is
+    first measured together with it.
     """
 
     workload: tuple[Columns, ...]
     rounds: int
     cells: int
     steps: int = _STEPS
-    zeros: tuple[Zero, ...] = ()
+    zeros: tuple[Zero | ZeroTable, ...] = ()
     total: int | None = None
+    faint: tuple[tuple[int, int], ...] = ()
+    target: int | None = None
+
+    def first(self, sizes: Sequence[int]) -> tuple[Columns, ...]:
+        """Return the tables that are measured first: every column by itself, or with the target where it has room.
+
+        >>> WorkLimits((), 1, 100, target=1).first((2, 2, 90))
+        ((0, 1), (2,))
+        """
+        target, numbers = self.target, range(len(sizes))
+        if target is None or len(sizes) < 2:
+            return tuple((column,) for column in numbers)
+        others = [column for column in numbers if column != target]
+        tables: list[Columns] = [
+            (min(column, target), max(column, target)) if sizes[column] * sizes[target] <= self.cells else (column,)
+            for column in others
+        ]
+        return (*tables, *(() if any(target in table for table in tables) else ((target,),)))
 
     @property
     def pace(self) -> int:
@@ -116,12 +140,15 @@ class Search:
         return NoisyTable(columns, counts + noise, float(scale))
 
     def singles(self, scale: Fraction) -> TableSelection:
-        """Measure every column by itself, and estimate from the tables how many rows there are."""
-        numbers = range(len(self.rows.sizes))
-        tables = [self.measured((column,), scale) for column in numbers]
+        """Measure every column by itself or with the target, and estimate from the tables how many rows there are."""
+        first = self.limits.first(self.rows.sizes)
+        tables = [self.measured(columns, scale) for columns in first]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
-        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, self.limits.zeros)
-        return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
+        declared = merged_zeros(self.limits.zeros, self.rows.sizes)
+        faint = harmless_zeros(faint_zeros(tables, self.limits.faint), declared)
+        zeros = merged_zeros((*declared, *faint), self.rows.sizes)
+        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, zeros)
+        return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in first))
 
     def adaptive(self, shares: Shares) -> TableSelection:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
@@ -207,6 +234,47 @@ class Search:
         """Whether a pair more leaves the model small enough: a tree by itself is, with what never occurs it may not."""
         zeros = [zero.columns for zero in self.limits.zeros]
         return not zeros or cells_of(self.rows.sizes, [*zeros, *chosen, pair]) <= self.limits.cells
+
+
+_ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
+
+
+def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) -> list[Zero]:
+    """Return classes that were not measured above noise, as what never occurs: noisy tables alone decide.
+
+    >>> tables = [NoisyTable((0, 1), np.array([[90, 80], [5, -2]]), 10.0)]
+    >>> faint_zeros(tables, [(0, 1), (1, 1)])
+    [Zero(columns=(0,), classes=((1,),))]
+    """
+    zeros = []
+    for column, code in faint:
+        table = next(table for table in tables if column in table.columns)
+        own = np.moveaxis(table.counts, table.columns.index(column), 0)[code]
+        if float(own.sum()) < _ABOVE * table.scale * math.sqrt(own.size):
+            zeros.append(Zero((column,), ((code,),)))
+    return zeros
+
+
+def harmless_zeros(faint: Sequence[Zero], declared: Sequence[ZeroTable]) -> list[Zero]:
+    """Return the faint classes without which every other class can still occur beside what is declared.
+
+    >>> never = ZeroTable((0, 1), np.array([[False, False], [True, False]]))
+    >>> harmless_zeros([Zero((1,), ((1,),))], [never]), len(harmless_zeros([Zero((0,), ((1,),))], [never]))
+    ([], 1)
+    """
+    harmless = list(faint)
+    for zero in declared:
+        own = [item for item in harmless if item.columns[0] in zero.columns]
+        before, after = ~zero.never, ~zero.never
+        for item in own:
+            np.moveaxis(after, zero.columns.index(item.columns[0]), 0)[list(item.classes[0])] = False
+        for axis, column in enumerate(zero.columns):
+            others = tuple(other for other in range(before.ndim) if other != axis)
+            lost = np.array(before.any(axis=others) & ~after.any(axis=others))
+            lost[[code for item in own if item.columns[0] == column for code in item.classes[0]]] = False
+            if lost.any():
+                harmless = [item for item in harmless if item not in own]
+    return harmless
 
 
 def estimated_total(tables: Sequence[NoisyTable]) -> float:
