@@ -32,7 +32,7 @@ class SpanningTree(Marginals):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.target_column is not None:
-            raise InvalidParameter("a tree has no target_column: the method marginals measures every column with one.")
+            raise InvalidParameter("a tree has no target_column: choose the method marginals.")
 
     def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
         return search.tree(self.spendable(pieces))

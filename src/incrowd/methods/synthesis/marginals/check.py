@@ -170,8 +170,8 @@ def _values_problem(statement: Statement, table: pa.Table, model: SyntheticModel
             if not _between(values, numbers[column.name]):
                 return Problem(f"column {column.name!r} shows numbers beyond its bounds")
             continue
-        shown = column.labels if column.leaves is None else column.leaves.labels
-        declared = pc.is_in(values, value_set=pa.array(shown, pa.string()))
+        labels = column.labels if column.leaves is None else column.leaves.labels
+        declared = pc.is_in(values, value_set=pa.array(labels, pa.string()))
         if not pc.all(declared).as_py() and len(values):
             return Problem(f"column {column.name!r} shows a label that is not declared")
     inside = {*numbers, *(column.name for column in model.columns if column.leaves is not None)}

@@ -69,7 +69,7 @@ class Constraint:
 
 
 class ConstraintKind(StrEnum):
-    """What is kept between numbers when they are drawn."""
+    """What is named between numbers when they are drawn."""
 
     ORDER = "order"
     SUM = "sum"
@@ -148,20 +148,20 @@ def _own(name: str, classes: Mapping[str, Classes]) -> Classes:
     return classes[name]
 
 
-def _shown(name: str, classes: Mapping[str, Classes]) -> list[str]:
+def _label_list(name: str, classes: Mapping[str, Classes]) -> list[str]:
     return [_MISSING if label is None else label for label in text_of(_own(name, classes).values()).to_pylist()]
 
 
 def _others(name: str, stated: str | tuple[str, ...], classes: Mapping[str, Classes]) -> tuple[str, ...]:
     """Return all labels of a column but some."""
-    kept, labels = _labels(stated), _shown(name, classes)
-    unknown = [label for label in kept if label not in labels]
+    named, labels = _labels(stated), _label_list(name, classes)
+    unknown = [label for label in named if label not in labels]
     if unknown:
         raise InvalidParameter(
             f"a constraint names {unknown[0]!r} of {name!r}, which it does not show at its level: name its labels "
             "there."
         )
-    return tuple(label for label in labels if label not in kept)
+    return tuple(label for label in labels if label not in named)
 
 
 def _determined(constraint: Constraint, classes: Mapping[str, Classes]) -> list[dict[str, tuple[str, ...]]]:
@@ -185,7 +185,7 @@ def _table(constraint: Constraint, classes: Mapping[str, Classes]) -> dict[str, 
             if label in follows:
                 raise InvalidParameter(f"the table of {constraint.column!r} names {label!r} of {source!r} twice.")
             follows[label] = value
-    unknown = [label for label in follows if label not in _shown(source, classes)]
+    unknown = [label for label in follows if label not in _label_list(source, classes)]
     if unknown:
         raise InvalidParameter(
             f"the table of {constraint.column!r} names {unknown[0]!r}, which {source!r} does not show."
@@ -195,13 +195,13 @@ def _table(constraint: Constraint, classes: Mapping[str, Classes]) -> dict[str, 
 
 def _hierarchy(source: str, target: str, classes: Mapping[str, Classes]) -> dict[str, str]:
     """Return the label that each label determines by a level of the source's hierarchy with the target's labels."""
-    own, shown = _own(source, classes), set(_shown(target, classes))
+    own, labels_there = _own(source, classes), set(_label_list(target, classes))
     for level in range(own.recoding.level + 1, own.recoding.column.hierarchy.height):
         above, codes = own.rise(level)
         labels = text_of(above.labels()).to_pylist()
         marks = len(own.marks)
-        follows = dict(zip(_shown(source, classes)[:marks], (labels[code] for code in codes[:marks]), strict=True))
-        if set(follows.values()) <= shown:
+        follows = dict(zip(_label_list(source, classes)[:marks], (labels[code] for code in codes[:marks]), strict=True))
+        if set(follows.values()) <= labels_there:
             return follows
     raise InvalidParameter(
         f"no level of the hierarchy of {source!r} has the labels of {target!r}: give a table, each label of {target!r} "

@@ -2,7 +2,7 @@
 
 A model knows classes: intervals of numbers, months, groups of categories.  For each column whose values are drawn
 inside its classes, one more table is measured, over the column alone: of its single values where they can be listed,
-else of parts of its intervals and of values where counts may pile up.  What stands above the noise is kept: values
+else of parts of its intervals and of values where counts may pile up.  What stands above the noise is inside: values
 that occur far more often than their neighbors, parts of a class that are fuller than others, days of the week and last
 digits.  The rest is even.  All of that follows from noisy counts and declared classes alone (post-processing).
 
@@ -172,8 +172,8 @@ def _parts(classes: Classes) -> NDArray[np.generic]:
     points = {float(round(cut)) for cut in cuts} | set(ranges.starts) if whole else cuts | set(ranges.starts)
     for spike in _round_numbers(low, high):
         points |= {spike, spike + 1 if whole else just_above(spike)}
-    kept = sorted({low, *(point for point in points if low < point <= high)})
-    return np.array(kept, np.int64 if whole else np.float64)
+    inside = sorted({low, *(point for point in points if low < point <= high)})
+    return np.array(inside, np.int64 if whole else np.float64)
 
 
 def _spaced(start: float, end: float, parts: int) -> Floats:
@@ -214,9 +214,9 @@ def _shape(noisy: Floats, values: NDArray[np.int64], scale: float) -> Floats:
         rest = ~spikes
         even = widths * max(0.0, float(noisy[rest].sum())) / max(1.0, float(widths[rest].sum()))
         spikes[np.logical_and(values == 1, noisy - even > limit)] = True
-    expected, rest = np.where(spikes, np.maximum(noisy, 0.0), 0.0), np.flatnonzero(~spikes & (values > 0))
-    if len(rest):
-        expected[rest] = _halved(noisy[rest], widths[rest], max(0.0, float(noisy[rest].sum())), scale)
+    expected, others = np.where(spikes, np.maximum(noisy, 0.0), 0.0), np.flatnonzero(~spikes & (values > 0))
+    if len(others):
+        expected[others] = _halved(noisy[others], widths[others], max(0.0, float(noisy[others].sum())), scale)
     return expected
 
 

@@ -28,19 +28,19 @@ class JointNumbers:
     def steps(self, chance: np.random.Generator) -> dict[str, Codes]:
         """Return a number for each column and row, in steps."""
         ends = {name: self.ranges[name].ends(codes) for name, codes in self.codes.items()}
-        drawn = dict[str, Codes]()
+        numbers = dict[str, Codes]()
         for name in sorted(self.codes, key=self._place):
             number_range, codes = self.ranges[name], self.codes[name]
             if self._kinds(name) == {ConstraintKind.UNIQUE}:
-                drawn[name] = unique_steps(number_range, codes, chance)
+                numbers[name] = unique_steps(number_range, codes, chance)
                 continue
             low, high = ends[name]
             for constraint in self.constraints:
                 if name in constraint.columns:
                     low, high = self._left(constraint, name, (low, high), ends)
-            drawn[name] = number_range.steps(codes, low, high, chance)
-            ends[name] = drawn[name], drawn[name]
-        return drawn
+            numbers[name] = number_range.steps(codes, low, high, chance)
+            ends[name] = numbers[name], numbers[name]
+        return numbers
 
     def _kinds(self, name: str) -> set[ConstraintKind]:
         return {constraint.kind for constraint in self.constraints if name in constraint.columns}

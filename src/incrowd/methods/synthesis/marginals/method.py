@@ -200,11 +200,11 @@ class Marginals(Method):
         """Count all tuples once, and values in finer pieces; measure, fit and draw."""
         classes = self.classes(table.schema)
         names, reach = tuple(item.recoding.column.name for item in classes), Sensitivity.of(table.schema.unit)
-        kept, limits = row_limits(table, coins), self.limits(classes, names)
-        rows = self._counted(table, classes, (limits, kept))
+        filters, limits = row_limits(table, coins), self.limits(classes, names)
+        rows = self._counted(table, classes, (limits, filters))
         pieces = self.pieces(classes)
         result = self.search(Search(rows, limits, reach, coins), tuple(pieces.values()))
-        columns, details = self._detailed(table, (classes, pieces), kept, (reach, coins))
+        columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
         model = SyntheticModel(result.model, columns, Declared.of(self, classes).numbers)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         total = min(_MOST_ROWS, round(result.model.total))
@@ -228,8 +228,8 @@ class Marginals(Method):
 
         That is decided row by row, so a row more or less changes what is counted by that row at most.
         """
-        limits, kept = public
-        counts = table.engine.count(table.rows, Cells(tuple(item.recoding for item in classes)), *kept)
+        limits, filters = public
+        counts = table.engine.count(table.rows, Cells(tuple(item.recoding for item in classes)), *filters)
         codes, sizes = np.array(counts.codes(), np.int64).reshape(len(classes), -1), tuple(map(len, classes))
         possible = np.ones(codes.shape[1], np.bool_)
         if self._rule is Contradictions.DROP:
@@ -241,7 +241,7 @@ class Marginals(Method):
         self,
         table: Table,
         columns: tuple[tuple[Classes, ...], dict[int, Pieces]],
-        kept: tuple[RowFilter, ...],
+        filters: tuple[RowFilter, ...],
         private: tuple[Sensitivity, Coins],
     ) -> tuple[tuple[ModelColumn, ...], tuple[MeasuringRound, ...]]:
         """Measure each column whose values are drawn inside its classes once more, in finer pieces.
@@ -253,7 +253,7 @@ class Marginals(Method):
         made, rounds = list(map(ModelColumn.of, classes)), []
         for place, own in pieces.items():
             scale = gaussian_scale(self.detail * self.rho, len(pieces), reach)
-            counts = table.engine.count(table.rows, Cells((own.fine.recoding,)), *kept)
+            counts = table.engine.count(table.rows, Cells((own.fine.recoding,)), *filters)
             dense = np.zeros(len(own.fine), np.int64)
             dense[counts.codes()[0]] = counts.counts
             noisy = dense + coins.gaussian(scale, len(dense))
@@ -265,7 +265,9 @@ class Marginals(Method):
         """Return what is public about the search, or refuse a model that would be too large from the start."""
         sizes, declared = tuple(map(len, classes)), Declared.of(self, classes)
         zeros = merged_zeros(declared.codes(classes), sizes)
-        workload = workload_tables(self.workload, names, self.target_column)
+        workload = workload_tables(self.workload, names)
+        if self.target_column not in (None, *names):
+            raise InvalidParameter(f"the target column {self.target_column!r} is not released.")
         target = None if self.target_column is None else names.index(self.target_column)
         limits = WorkLimits(
             workload,
@@ -276,7 +278,7 @@ class Marginals(Method):
             faint=declared.faint(classes),
             target=target,
         )
-        least = cells_of(sizes, [*(zero.columns for zero in zeros), *limits.first(sizes)])
+        least = cells_of(sizes, [zero.columns for zero in zeros])
         if least > self.cells:
             raise InvalidParameter(
                 f"single columns and what never occurs make a model of {least:,} cells, and it may have {self.cells:,}:"
@@ -289,15 +291,13 @@ class Marginals(Method):
 
     def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
         """Measure tables until the budget is spent."""
-        first = len(search.limits.first(search.rows.sizes))
-        return search.adaptive(self.shares(first, len(search.rows.sizes), search.reach, pieces))
+        return search.adaptive(self.shares(len(search.rows.sizes), search.reach, pieces))
 
-    def shares(self, first: int, columns: int, reach: Sensitivity, pieces: Sequence[Pieces] = ()) -> Shares:
-        """Return how the budget is divided: more for what comes first where it is small, or where a target is."""
+    def shares(self, columns: int, reach: Sensitivity, pieces: Sequence[Pieces] = ()) -> Shares:
+        """Return how the budget is divided: where it is small, more of it goes to single columns."""
         epsilon = self.epsilon
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)
-        one = max(one, Fraction(1, 4)) if self.target_column is not None else one
-        return Shares.of(self.spendable(pieces), first, self.rounds_at(epsilon, columns), reach, one)
+        return Shares.of(self.spendable(pieces), columns, self.rounds_at(epsilon, columns), reach, one)
 
 
 def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:

@@ -44,7 +44,7 @@ class NumberRange:
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return a number in the class of each row; classes after the last hold what is missing."""
-        return self.shown(self.steps(codes, *self.ends(codes), chance), codes)
+        return self.released(self.steps(codes, *self.ends(codes), chance), codes)
 
     def missing(self, codes: Codes) -> NDArray[np.bool_]:
         """Return which rows have no number."""
@@ -62,13 +62,13 @@ class NumberRange:
         start, end = self._below(low, first, last), self._below(high + 1, first, last)
         aim = start + (end - start) * chance.random(len(codes))
         piece = np.clip(np.searchsorted(self._sums[1:], aim, side="right"), first, last)
-        inside = (aim - self._sums[piece]) / np.maximum(self._weights[piece], _FAINT)
-        number = self._low[piece] + np.floor(inside * (self._high - self._low)[piece]).astype(np.int64)
+        share = (aim - self._sums[piece]) / np.maximum(self._weights[piece], _FAINT)
+        number = self._low[piece] + np.floor(share * (self._high - self._low)[piece]).astype(np.int64)
         even = low + np.floor(chance.random(len(codes)) * (high + 1 - low)).astype(np.int64)
-        drawn: Codes = np.clip(np.where(end - start < _FAINT, even, number), low, high)
-        return drawn
+        inside: Codes = np.clip(np.where(end - start < _FAINT, even, number), low, high)
+        return inside
 
-    def shown(self, steps: Codes, codes: Codes) -> pa.Array:
+    def released(self, steps: Codes, codes: Codes) -> pa.Array:
         """Return numbers as they are released, null for what is missing."""
         missing = self.missing(codes)
         if self.whole:

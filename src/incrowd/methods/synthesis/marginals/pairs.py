@@ -97,8 +97,8 @@ def _message(
 
 def _lines(table: Floats, members: Columns, column: int, onto: Columns) -> Floats:
     """Return a column's classes, a line each, with the classes of other columns."""
-    kept = tuple(sorted((column, *onto)))
-    return np.moveaxis(summed(table, members, kept), kept.index(column), 0)
+    both = tuple(sorted((column, *onto)))
+    return np.moveaxis(summed(table, members, both), both.index(column), 0)
 
 
 def _passed(message: Floats, shared: Columns, clique: tuple[Floats, Columns], onto: Columns) -> Floats:

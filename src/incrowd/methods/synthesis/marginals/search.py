@@ -36,6 +36,7 @@ from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableMode
 from incrowd.methods.synthesis.marginals.pairs import pair_tables
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
+_TARGET = 8  # how much more a table with the target column helps: a rare class moves few rows of a table
 _MANY = 16  # rounds; where there are more, each starts nearer to its end and takes fewer steps
 _SAMPLE = 60_000  # rows drawn from the model to estimate a table: fewer is faster, more is finer; any number is private
 # E|z| of Gaussian noise over its scale: what noise alone adds to the distance of tables (McKenna et al. 2022)
@@ -65,8 +66,8 @@ class WorkLimits:
     """What is public: tables to choose from, limits on rounds, cells and solver steps, what is declared of the rows.
 
     `zeros` never occur, and `total` is how many rows there are, where that is declared.  `faint` are classes, each by
-    its column and code, that the model has only if they were measured above noise.  With a `target`, every column is
-    first measured together with it.
+    its column and code, that the model has only if they were measured above noise.  Tables with the
+    `target` column weigh more.
     """
 
     workload: tuple[Columns, ...]
@@ -78,22 +79,6 @@ class WorkLimits:
     faint: tuple[tuple[int, int], ...] = ()
     target: int | None = None
 
-    def first(self, sizes: Sequence[int]) -> tuple[Columns, ...]:
-        """Return the tables that are measured first: every column by itself, or with the target where it has room.
-
-        >>> WorkLimits((), 1, 100, target=1).first((2, 2, 90))
-        ((0, 1), (2,))
-        """
-        target, numbers = self.target, range(len(sizes))
-        if target is None or len(sizes) < 2:
-            return tuple((column,) for column in numbers)
-        others = [column for column in numbers if column != target]
-        tables: list[Columns] = [
-            (min(column, target), max(column, target)) if sizes[column] * sizes[target] <= self.cells else (column,)
-            for column in others
-        ]
-        return (*tables, *(() if any(target in table for table in tables) else ((target,),)))
-
     @property
     def pace(self) -> int:
         """How many steps of the solver a round takes: fewer where there are many rounds."""
@@ -104,7 +89,8 @@ class WorkLimits:
         parts = {
             part for table in self.workload for size in range(2, len(table) + 1) for part in combinations(table, size)
         }
-        return {part: sum(len(set(part) & set(table)) for table in self.workload) for part in sorted(parts)}
+        weights = {part: sum(len(set(part) & set(table)) for table in self.workload) for part in sorted(parts)}
+        return {part: weight * (_TARGET if self.target in part else 1) for part, weight in weights.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +126,15 @@ class Search:
         return NoisyTable(columns, counts + noise, float(scale))
 
     def singles(self, scale: Fraction) -> TableSelection:
-        """Measure every column by itself or with the target, and estimate from the tables how many rows there are."""
-        first = self.limits.first(self.rows.sizes)
-        tables = [self.measured(columns, scale) for columns in first]
+        """Measure every column by itself, and estimate from the tables how many rows there are."""
+        numbers = range(len(self.rows.sizes))
+        tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
         faint = harmless_zeros(faint_zeros(tables, self.limits.faint), declared)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
         fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, zeros)
-        return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in first))
+        return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
     def adaptive(self, shares: Shares) -> TableSelection:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
@@ -242,15 +228,14 @@ _ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
 def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) -> list[Zero]:
     """Return classes that were not measured above noise, as what never occurs: noisy tables alone decide.
 
-    >>> tables = [NoisyTable((0, 1), np.array([[90, 80], [5, -2]]), 10.0)]
+    >>> tables = [NoisyTable((0,), np.array([90, 5]), 10.0), NoisyTable((1,), np.array([50, 45]), 10.0)]
     >>> faint_zeros(tables, [(0, 1), (1, 1)])
     [Zero(columns=(0,), classes=((1,),))]
     """
     zeros = []
     for column, code in faint:
-        table = next(table for table in tables if column in table.columns)
-        own = np.moveaxis(table.counts, table.columns.index(column), 0)[code]
-        if float(own.sum()) < _ABOVE * table.scale * math.sqrt(own.size):
+        table = next(table for table in tables if table.columns == (column,))
+        if table.counts[code] < _ABOVE * table.scale:
             zeros.append(Zero((column,), ((code,),)))
     return zeros
 

@@ -32,26 +32,18 @@ if TYPE_CHECKING:
 _TRIPLES = 200  # candidates share ε: more of them make each choice noisier
 
 
-def workload_tables(
-    workload: Sequence[Sequence[str]] | None, names: Sequence[str], target: str | None = None
-) -> tuple[Columns, ...]:
+def workload_tables(workload: Sequence[Sequence[str]] | None, names: Sequence[str]) -> tuple[Columns, ...]:
     """Return the workload by the numbers of columns: what is named, or all pairs and, if there are few, triples.
-
-    With a target, triples are those with it.
 
     >>> workload_tables(None, ["age", "sex", "zip"])
     ((0, 1), (0, 2), (1, 2), (0, 1, 2))
     >>> workload_tables([["zip", "age"]], ["age", "sex", "zip"])
     ((0, 2),)
-    >>> workload_tables(None, ["age", "sex", "zip", "ill"], "ill")[6:]
-    ((0, 1, 3), (0, 2, 3), (1, 2, 3))
     """
-    if target is not None and target not in names:
-        raise InvalidParameter(f"the target column {target!r} is not released.")
     if workload is None:
         numbers = range(len(names))
-        triples = [table for table in combinations(numbers, 3) if target is None or names.index(target) in table]
-        return (*combinations(numbers, 2), *(triples if len(triples) <= _TRIPLES else ()))
+        triples = math.comb(len(names), 3) <= _TRIPLES
+        return (*combinations(numbers, 2), *(combinations(numbers, 3) if triples else ()))
     place = {name: number for number, name in enumerate(names)}
     unknown = [name for table in workload for name in table if name not in place]
     if unknown:
@@ -141,8 +133,8 @@ class MeasureTables(Step):
     `workload` are tables that matter, all pairs and triples of columns if there are few; `rounds` and `cells` bound the
     work.  `zeros`, `constraints` and `total` are public: what never occurs, what holds between numbers, and how many
     rows there are; `contradictions` says what becomes of rows that differ.  `errors` says that the error of each table
-    of the workload is told, beside the mean of all pairs.  With a `target` columns are first measured together with
-    it.  `details` are columns that are also measured in finer pieces than their classes.
+    of the workload is told, beside the mean of all pairs.  Tables with the `target`
+    weigh more.  `details` are columns that are also measured in finer pieces than their classes.
     """
 
     kind: ClassVar[str] = "measure tables"
@@ -179,7 +171,7 @@ class MeasureTables(Step):
     @property
     def evaluated(self) -> tuple[Columns, ...]:
         """The tables of which the error is told one by one."""
-        return workload_tables(self.workload, self.names, self.target) if self.errors is ErrorScope.TABLES else ()
+        return workload_tables(self.workload, self.names) if self.errors is ErrorScope.TABLES else ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -197,14 +189,14 @@ class MeasureTables(Step):
         evaluated = f" The error of each of {tables} is released with noise, within the same ρ."
         errors = evaluated if self.evaluated else ""
         public = f" Taken as public: {joined(self.public)}." if self.public else ""
-        alone = "by itself" if self.target is None else f"together with “{self.target}”"
+        weighed = "" if self.target is None else f" Tables with “{self.target}” weigh more in the choice."
         left_out = " A row whose classes contradict a constraint is not counted." if self.contradictions else ""
         pieces = ", ".join(f"“{item.column}” ({counted(item.size or 0, 'piece')})" for item in self.details or ())
         fine = f" Counted once more, in finer pieces: {pieces}." if self.details else ""
         return (
-            f"Each of {counted(len(self.columns), 'column')} is counted {alone}, {_WORDS[self.strategy]}: all with "
+            f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
             f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}.{fine} A "
-            f"model is fitted to the noisy tables alone.{errors}{left_out}{public}"
+            f"model is fitted to the noisy tables alone.{errors}{left_out}{public}{weighed}"
         )
 
     @property

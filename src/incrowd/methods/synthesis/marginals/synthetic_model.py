@@ -118,7 +118,7 @@ class ModelColumn:
         labels: list[str | None] = text_of(self.values).to_pylist()
         return labels
 
-    def shown(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+    def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return what rows of some classes show: their labels, or values drawn inside of them."""
         if self.numbers is not None:
             return self.numbers.draw(codes, chance)
@@ -167,9 +167,9 @@ class SyntheticModel(ModelFile):
         shuffled = codes[:, chance.permutation(codes.shape[1])]
         joint = self._joint(shuffled).steps(chance)
         arrays = [
-            column.numbers.shown(joint[column.name], code)
+            column.numbers.released(joint[column.name], code)
             if column.numbers is not None and column.name in joint
-            else column.shown(code, chance)
+            else column.draw(code, chance)
             for column, code in zip(self.columns, shuffled, strict=True)
         ]
         return pa.table(arrays, names=[column.name for column in self.columns])
