@@ -242,3 +242,11 @@ def test_orders_in_a_circle_and_shared_columns_are_refused() -> None:
         _ = load_policy(changed(WORK, release__constraints=shared)).plan
     with pytest.raises(InvalidParameter, match="4,000 values"):
         _ = load_policy(changed(WORK, release__rows=4001)).plan
+
+
+def test_the_report_names_constraints_and_what_the_model_cannot_know(tmp_path: Path) -> None:
+    release_to(work(500), with_ledger(WORK, tmp_path), Destination(tmp_path / "out", "csv"))
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for line in ("begin ≤ end", "base + bonus = sum", "each number once", "What the model cannot know"):
+        assert line in page
+    assert "city × region" in page

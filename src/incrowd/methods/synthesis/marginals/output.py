@@ -1,26 +1,30 @@
-"""Output: synthetic rows with their model; how their files are checked, and what a report shows of them."""
+"""Output: synthetic rows with their model, and what a report shows of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from incrowd.core.statement import Statement
 from incrowd.core.words import counted
 from incrowd.drawing.charts import Bar, bars
-from incrowd.drawing.markup import EMPTY, Description, figure, joined, table
+from incrowd.drawing.markup import EMPTY, Description, figure, joined, table, tag
 from incrowd.drawing.picture import Picture
 from incrowd.methods.shared.model_file import MODEL
 from incrowd.methods.shared.outcome import Tabular
-from incrowd.methods.synthesis.marginals.steps import (
-    table_names,
-)
+from incrowd.methods.synthesis.marginals.pairs import pair_tables
+from incrowd.methods.synthesis.marginals.steps import MeasureTables, table_names
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+    from numpy.typing import NDArray
 
     from incrowd.core.unit import Unit
     from incrowd.methods.synthesis.marginals.evaluation import Evaluation, TableErrors
@@ -130,6 +134,56 @@ def _errors(evidence: Mapping[str, Any]) -> Markup | None:
     return table(title, ["columns", "error"], [[_name(item), f"{float(item['error']):.2%}"] for item in errors])
 
 
+def _promises(measure: MeasureTables) -> Markup | None:
+    """Return what is declared of every row and true of every drawn one."""
+    lines = [[str(item)] for item in (*(measure.constraints or ()), *(f"never {zero}" for zero in measure.zeros or ()))]
+    if not lines:
+        return None
+    part = f": the first {_SHOWN} of {len(lines):,}" if len(lines) > _SHOWN else ""
+    return table(f"Declared, and true of every row{part}", ["constraint"], lines[:_SHOWN])
+
+
+def _pairs(measure: MeasureTables, model: SyntheticModel | None) -> Markup | None:
+    """Return the pairs of columns that depend on each other most in the published model: Cramér's V, from 0 to 1."""
+    if model is None or len(measure.names) < 2:
+        return None
+    tables = pair_tables(model.model.tree, model.model.tables)
+    strengths = sorted(((_strength(own), pair) for pair, own in tables.items()), key=lambda item: -item[0])[:_SHOWN]
+    title = "Pairs that depend on each other most in the published model (Cramér’s V, 0 to 1)"
+    named = [[" × ".join(measure.names[column] for column in pair), f"{value:.2f}"] for value, pair in strengths]
+    return table(title, ["columns", "V"], named)
+
+
+def _strength(shares: NDArray[np.float64]) -> float:
+    """Return Cramér's V of a table of shares, over the classes that occur.
+
+    >>> round(_strength(np.array([[0.5, 0.0], [0.0, 0.5]])), 3)
+    1.0
+    """
+    rows, columns = shares.sum(axis=1) > 1e-9, shares.sum(axis=0) > 1e-9
+    own = shares[np.ix_(rows, columns)]
+    even = np.outer(own.sum(axis=1), own.sum(axis=0))
+    smaller = min(own.shape) - 1
+    return math.sqrt(max(0.0, float(((own - even) ** 2 / even).sum())) / smaller) if smaller > 0 else 0.0
+
+
+def _unknown(evidence: Mapping[str, Any], measure: MeasureTables) -> Markup | None:
+    """Return how much of what depends on what was not measured: the model takes it from other tables, or as chance."""
+    if len(measure.names) < 2:
+        return None
+    measured = {
+        pair
+        for item in evidence["tables"]
+        for pair in combinations(sorted(map(measure.names.index, item["columns"])), 2)
+    }
+    every = math.comb(len(measure.names), 2)
+    text = (
+        f"Of {counted(every, 'pair')} of columns, {len(measured):,} were measured together. What the model cannot know: "
+        "how the others depend on each other beyond what follows from those, and what no noisy count shows."
+    )
+    return tag("p", text)
+
+
 def _name(item: Mapping[str, Any]) -> str:
     return " × ".join(item["columns"])
 
@@ -157,5 +211,8 @@ class SyntheticPicture(Picture):
         return Description("Synthetic rows", f"{made}{good}{_range(evidence)}", "nothing: no row is anyone's")
 
     def draw(self, statement: Statement, output: Any) -> Markup | None:
-        parts = [part for part in (_measured(statement.evidence), _errors(statement.evidence)) if part is not None]
-        return joined(parts) if parts else None
+        measure = statement.basis.need(MeasureTables)
+        model = output.model if isinstance(output, SyntheticRows) else None
+        parts = (_measured(statement.evidence), _errors(statement.evidence), _promises(measure), _pairs(measure, model))
+        present = [part for part in (*parts, _unknown(statement.evidence, measure)) if part is not None]
+        return joined(present) if present else None
