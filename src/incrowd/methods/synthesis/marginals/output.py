@@ -178,8 +178,8 @@ def _unknown(evidence: Mapping[str, Any], measure: MeasureTables) -> Markup | No
     }
     every = math.comb(len(measure.names), 2)
     text = (
-        f"Of {counted(every, 'pair')} of columns, {len(measured):,} were measured together. What the model cannot know: "
-        "how the others depend on each other beyond what follows from those, and what no noisy count shows."
+        f"Of {counted(every, 'pair')} of columns, {len(measured):,} were measured together. What the model cannot "
+        "know: how the others depend on each other beyond what follows from those, and what no noisy count shows."
     )
     return tag("p", text)
 
