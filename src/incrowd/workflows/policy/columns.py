@@ -158,7 +158,7 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
 
 
 def _intervals(section: ColumnSection, rule: HierarchySection, numbers: Numbers, provenance: Provenance) -> Hierarchy:
-    moved = section.outside in (None, Outside.ENDS) and numbers.closed
+    moved = section.outside in (None, Outside.ENDS, Outside.BOUND) and numbers.closed
     if moved and rule.open_ends is False:
         raise InvalidParameter(
             "open_ends: false would give the label of an interval to values outside of it, since those go to the "
