@@ -26,6 +26,9 @@ OTHER = "other"
 MAX_LENGTH, LONGEST = 200, 10_000
 """How many characters of a text that is not listed queries read: by default, and at most."""
 
+MOST_DECIMALS = 9
+"""How many decimals synthetic numbers have at most."""
+
 ANYTHING = Flat(Text())
 """The hierarchy of a column of which nothing is declared."""
 
@@ -97,7 +100,7 @@ class Column:
     Queries read at most `max_length` characters of a text that is not listed.
 
     A `shared` column has one value for a whole household.  A `label` is its name for readers.  `clean` are the rules by
-    which its cells were rewritten when they were read.
+    which its cells were rewritten when they were read.  `decimals` is how many decimals synthetic numbers have.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -114,10 +117,15 @@ class Column:
     label: str | None = None
     max_length: int = MAX_LENGTH
     clean: Cleaning | None = None
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidParameter("a column needs a name.")
+        if self.decimals is not None and (self.type is not Type.DECIMAL or not 0 <= self.decimals <= MOST_DECIMALS):
+            raise InvalidParameter(
+                f"{self.name!r} declares decimals: those are from 0 to {MOST_DECIMALS}, of a column of type decimal."
+            )
         if not 1 <= self.max_length <= LONGEST:
             raise InvalidParameter(f"the max_length of {self.name!r} lies between 1 and {LONGEST:,}.")
         if self.hierarchy == ANYTHING:
