@@ -80,6 +80,10 @@ class ModelColumn:
         labels: list[str | None] = text_of(self.values).to_pylist()
         return labels
 
+    def shown(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+        """Return what rows of some classes show: their labels, or numbers drawn inside of them."""
+        return _encoded(self.values, codes) if self.numbers is None else self.numbers.draw(codes, chance)
+
     def to_json(self) -> dict[str, Any]:
         """Return the column as plain JSON."""
         plain: dict[str, Any] = {"name": self.name, "type": str(self.values.type), "classes": self.labels}
@@ -121,10 +125,7 @@ class SyntheticModel(ModelFile):
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
-        arrays = [
-            _encoded(column.values, code) if column.numbers is None else column.numbers.draw(code, chance)
-            for column, code in zip(self.columns, shuffled, strict=True)
-        ]
+        arrays = [column.shown(code, chance) for column, code in zip(self.columns, shuffled, strict=True)]
         return pa.table(arrays, names=[column.name for column in self.columns])
 
     def to_json(self) -> dict[str, Any]:
