@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind
 from incrowd.errors import InvalidParameter
 
+_FILE = re.compile(r"\w[\w -]*")
 DEEPEST = 2
 """How many levels of tables may lie below the people."""
 MOST_ROWS = 1000
@@ -70,6 +72,9 @@ class LinkedSchema(Schema):
             )
         if not self.released:
             raise InvalidParameter(f"{self.name!r} releases no column: a linked table needs one beside its keys.")
+        odd = [name for name in self.table_names if not _FILE.fullmatch(name)]
+        if odd:
+            raise InvalidParameter(f"a linked table is written to a file of its name: {odd[0]!r} is not one; use letters.")
         known = {self.name}
         for table in self.tables:
             if table.name in known:

@@ -82,7 +82,15 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     read = load_for(policy, data)
     if not anyway:
         require_useful(read)
+    if read.linked:
+        return _linked().release_tables(data, read)
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
+
+
+def _linked() -> Any:
+    from incrowd.workflows.release import linked
+
+    return linked
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,11 @@ def release_to(
     read = load_for(policy, data)
     if not terms.anyway:
         require_useful(read)
+    if read.linked:
+        if terms.hold_out is not None:
+            raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
+        published: PublishedRelease = _linked().release_linked(data, read, destination, progress)
+        return published
     order = _order(read, data, terms)
     hidden = require_none_hidden(read, order.background.ledger, destination.folder)
     delivery = _delivery(order, destination)

@@ -216,6 +216,11 @@ class DrawLinkedRows(Step):
         return len(self.names)
 
     @property
+    def stems(self) -> tuple[str, ...]:
+        """What the files are called."""
+        return self.names
+
+    @property
     def sentence(self) -> str:
         many = "about as many people as there are" if self.rows is None else f"{self.rows:,} people"
         inside = " Numbers and days lie anywhere in their class, each with the same chance." if self.numbers else ""
