@@ -169,7 +169,7 @@ def given_codes(level: Level, levels: Mapping[str, LevelRows]) -> Codes:
                 places[column.table] = rows.person
             lines.append(levels[column.table].column(column.column)[places[column.table]])
     numbers = np.bincount(rows.person, minlength=1)[rows.person]
-    return np.array([*lines, class_of(numbers, child.max_rows)], np.int64).reshape(-1, len(rows))
+    return np.array([*lines, class_of(numbers, child.max_rows)], np.int64).reshape(len(lines) + 1, len(rows))
 
 
 def weighted_rows(level: Level, levels: Mapping[str, LevelRows]) -> WeightedRows:
@@ -178,6 +178,6 @@ def weighted_rows(level: Level, levels: Mapping[str, LevelRows]) -> WeightedRows
     numbers = [levels[column.table].children(len(rows)) for column in level.columns if column.part is Part.NUMBER]
     given = given_codes(level, levels)
     lines = [*rows.codes, *numbers, *given, *(rows.previous() if level.places(Part.PREVIOUS) else ())]
-    codes = np.array(lines, np.int64).reshape(len(level.sizes), -1)
+    codes = np.array(lines, np.int64).reshape(len(level.sizes), len(rows))
     weights = np.ones(len(rows), np.int64) if child is None else weights_of(given[-1], child.max_rows)
     return WeightedRows(level.sizes, codes, weights)

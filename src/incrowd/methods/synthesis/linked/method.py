@@ -50,7 +50,7 @@ class Linked(Method):
     table has no person ID column, no row ID above it belongs to two people.
 
     Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM) on weighted rows; Feldman & Zrnic 2021 (the filter); the weights
-    are proved in docs/decisions/0039.
+    are proved in docs/decisions/0042.
     """
 
     name: ClassVar[str] = "linked"
