@@ -80,14 +80,15 @@ def hospital(people: int, seed: int = 1) -> Tables:
     """Return patients of whom older ones have more stays, wards that follow each other, and codes by ward."""
     chance = np.random.default_rng(seed)
     sex = chance.integers(0, 2, people)
-    stays, procedures = [], []
+    stays: list[tuple[Any, ...]] = []
+    procedures: list[tuple[Any, ...]] = []
     for patient in range(people):
         ward = int(chance.integers(0, 3))
         for day in range(int(min(5, chance.poisson(1 + sex[patient])))):
             ward = ward if chance.random() < 0.6 else int(chance.integers(0, 3))
             stays.append((f"s{len(stays)}", f"p{patient}", day, "ABC"[ward], bool(chance.random() < 0.3 + 0.2 * ward)))
-            for _ in range(int(chance.poisson(0.5 + ward / 2))):
-                procedures.append((stays[-1][0], f"p{patient}", "uvw"[(ward + int(chance.random() < 0.3)) % 3]))
+            codes = ["uvw"[(ward + int(chance.random() < 0.3)) % 3] for _ in range(chance.poisson(0.5 + ward / 2))]
+            procedures.extend((stays[-1][0], f"p{patient}", code) for code in codes)
     return {
         "patients": _table(("patient", "sex"), [(f"p{n}", "FM"[code]) for n, code in enumerate(sex)]),
         "stays": _table(("stay", "patient", "day", "ward", "urgent"), stays),
@@ -136,5 +137,7 @@ def opened(policy: Policy, tables: Tables) -> LinkedTables:
     """Return tables as a plan takes them."""
     schema: LinkedSchema = linked_schema(policy)
     sources = open_tables(policy, chosen(policy, tables), LOCAL)
-    rows = (Table(schema.columns_of(name), source, LOCAL) for name, source in zip(schema.table_names, sources, strict=True))
+    rows = (
+        Table(schema.columns_of(name), source, LOCAL) for name, source in zip(schema.table_names, sources, strict=True)
+    )
     return LinkedTables(schema, tuple(rows))

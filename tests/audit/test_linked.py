@@ -45,8 +45,14 @@ def likelihoods(rows: int, folder: Path) -> tuple[NDArray[np.float64], tuple[flo
             }
         },
         "release": {
-            **{"method": "linked", "epsilon": EPSILON, "delta": DELTA, "rounds": 1, "rows": 10, "cells": 200_000},
-            **{"levels": {"stays.place": 0}, "shares": {"people": "0.01"}},
+            "method": "linked",
+            "epsilon": EPSILON,
+            "delta": DELTA,
+            "rounds": 1,
+            "rows": 10,
+            "cells": 200_000,
+            "levels": {"stays.place": 0},
+            "shares": {"people": "0.01"},
         },
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }

@@ -187,7 +187,9 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
         return CheckedRows()
     if policy.linked:
         if options.minimal or options.frontier:
-            raise InvalidParameter("--minimal and --frontier search the levels of one table, and these are linked ones.")
+            raise InvalidParameter(
+                "--minimal and --frontier search the levels of one table, and these are linked ones."
+            )
         return _linked_checked(options, policy)
     with engine_of(policy.engine) as engine:
         refusal = None
@@ -254,7 +256,7 @@ def _show(forecast: Forecast) -> None:
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
-        ("protects", str(forecast.guarantee.unit)),
+        ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
             (name, str(value) + (" (solved)" if parameters.get("solved") == name else ""))

@@ -74,7 +74,9 @@ class LinkedSchema(Schema):
             raise InvalidParameter(f"{self.name!r} releases no column: a linked table needs one beside its keys.")
         odd = [name for name in self.table_names if not _FILE.fullmatch(name)]
         if odd:
-            raise InvalidParameter(f"a linked table is written to a file of its name: {odd[0]!r} is not one; use letters.")
+            raise InvalidParameter(
+                f"a linked table is written to a file of its name: {odd[0]!r} is not one; use letters."
+            )
         known = {self.name}
         for table in self.tables:
             if table.name in known:
@@ -151,6 +153,11 @@ class LinkedSchema(Schema):
     def qualified(self) -> tuple[str, ...]:
         """The names of all columns of all tables."""
         return tuple(column.name for column in self.everywhere)
+
+    @property
+    def protects(self) -> str:
+        below = ", ".join(f"at most {table.max_rows} of {table.name}" for table in self.tables)
+        return f"{self.unit}; with all linked rows: {below}"
 
     @property
     def everywhere(self) -> tuple[Column, ...]:

@@ -324,6 +324,11 @@ class Schema:
         return tuple(column for column in self.columns if column not in self.released)
 
     @property
+    def protects(self) -> str:
+        """Whom a guarantee protects, in words."""
+        return str(self.unit)
+
+    @property
     def everywhere(self) -> tuple[Column, ...]:
         """The columns of all tables: of one table, its own."""
         return self.columns

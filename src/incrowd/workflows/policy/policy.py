@@ -197,9 +197,7 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
     )
 
 
-def _schema(
-    section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedTable, ...]
-) -> Schema:
+def _schema(section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedTable, ...]) -> Schema:
     """Return the schema of a table, of a graph, or of people and the tables below them."""
     if section.edges is not None:
         return graph_schema(columns, unit, section.edges)
@@ -207,15 +205,13 @@ def _schema(
         return Schema(columns, unit)
     if section.purpose is not None:
         raise InvalidParameter(
-            "purpose: is for one table: linked tables of people who consented are not synthesized. Release the table of "
-            "the people alone, or leave purpose: out."
+            "purpose: is for one table: linked tables of people who consented are not synthesized. Release the table "
+            "of the people alone, or leave purpose: out."
         )
     return LinkedSchema(columns, unit, section.dataset.name, tuple(table.table for table in linked))
 
 
-def _linked(
-    section: PolicySection, unit: Unit, document: Document, place: tuple[str, Path]
-) -> tuple[LinkedTable, ...]:
+def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple[str, Path]) -> tuple[LinkedTable, ...]:
     """Return the tables that have a parent, each after it."""
     tables, main = [], (section.dataset.name, unit)
     for name, table in (section.tables or {}).items():
@@ -223,7 +219,9 @@ def _linked(
             continue
         columns = _columns(table.columns, ("tables", name, "columns"), document, place)
         try:
-            tables.append(LinkedTable(linked_table(name, table, main, columns), _source(table.source, place[1], columns)))
+            tables.append(
+                LinkedTable(linked_table(name, table, main, columns), _source(table.source, place[1], columns))
+            )
         except InvalidParameter as error:
             raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
     return in_levels(tables, section.dataset.name)

@@ -366,12 +366,12 @@ class TableSection(Section):
     id: str | None = Field(None, description="Its own row ID column, which tables below it name as foreign_key.")
     order: str | None = Field(
         None,
-        description="The column by which the rows of a parent are a sequence: the first max_rows are read, and each may "
-        "depend on the one before.",
+        description="The column by which the rows of a parent are a sequence: the first max_rows are read, and each "
+        "may depend on the one before.",
     )
     given: tuple[str, ...] | None = Field(
         None,
-        description="Columns above that its own may depend on, such as age or patients.age; default: all of its parent.",
+        description="Columns above that its own may depend on, such as age; default: all of its parent.",
     )
 
     @model_validator(mode="after")

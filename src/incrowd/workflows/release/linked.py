@@ -33,7 +33,6 @@ from incrowd.workflows.release.deliver import (
     Destination,
     InFolder,
     PublishedRelease,
-    Released,
     check_form,
     write_internal,
 )
@@ -85,11 +84,6 @@ def linked_in_memory(data: object, policy: Policy) -> tuple[Any, Certificate]:
     _require_here(policy)
     order = _order(policy)
     return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
-
-
-def release_tables(data: object, policy: Policy) -> Released:
-    """Release linked tables in memory."""
-    return Released(*linked_in_memory(data, policy))
 
 
 def _order(policy: Policy) -> PolicyOrder:

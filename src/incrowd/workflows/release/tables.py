@@ -83,7 +83,7 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     if not anyway:
         require_useful(read)
     if read.linked:
-        return _linked().release_tables(data, read)
+        return Released(*_linked().linked_in_memory(data, read))
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
 
 

@@ -11,7 +11,7 @@ from incrowd.methods.synthesis.marginals.model import TableModel
 from tests.statistics.alarm import FALSE_ALARM
 
 SIZES = (2, 3, 2, 2, 3)
-TREES = {
+TREES: dict[str, list[tuple[int, ...]]] = {
     "chain": [(0, 1), (1, 2), (2, 3), (3, 4)],
     "wide": [(0, 1, 2), (2, 3), (3, 4)],
     "apart": [(0, 1), (2, 3)],

@@ -58,7 +58,7 @@ def test_with_much_budget_numbers_of_rows_and_columns_follow_the_rows_above_and_
 def stays_by_sex(tables: Any) -> float:
     """Return how many more stays a man has than a woman, of those that are read."""
     sex = dict(zip(*(tables["patients"][name].to_pylist() for name in ("patient", "sex")), strict=True))
-    number = {patient: 0 for patient in sex}
+    number = dict.fromkeys(sex, 0)
     for patient in tables["stays"]["patient"].to_pylist():
         number[patient] = min(4, number[patient] + 1)
     means = [np.mean([number[patient] for patient in sex if sex[patient] == value]) for value in "FM"]

@@ -100,10 +100,11 @@ def test_a_row_id_of_two_people_is_joined_within_each_where_the_person_is_known(
 
 def test_keys_are_compared_as_values_and_not_as_they_are_written() -> None:
     """A key column is read as its declared type: text stays text, numbers are numbers."""
-    tables = {name: table for name, table in hospital(4).items()}
     numbers = [str(n).zfill(3) for n in range(4)]
-    tables = changed(tables, "patients", patient=numbers)
-    rows = levels("one level", changed(tables, "stays", patient=[n[1:].zfill(3) for n in tables["stays"]["patient"].to_pylist()]))
+    tables = changed(hospital(4), "patients", patient=numbers)
+    rows = levels(
+        "one level", changed(tables, "stays", patient=[n[1:].zfill(3) for n in tables["stays"]["patient"].to_pylist()])
+    )
     assert len(rows["stays"]) > 0
 
 

@@ -112,5 +112,5 @@ def _chosen(lines: Floats, chance: np.random.Generator) -> NDArray[np.int64]:
     if none.any():
         ends = np.where(none[:, None], np.arange(1.0, lines.shape[1] + 1), ends)
     target = chance.random(len(lines)) * ends[:, -1]
-    places: NDArray[np.int64] = (ends <= target[:, None]).sum(axis=1)
-    return np.minimum(places, lines.shape[1] - 1)
+    places: NDArray[np.int64] = np.minimum((ends <= target[:, None]).sum(axis=1), lines.shape[1] - 1)
+    return places

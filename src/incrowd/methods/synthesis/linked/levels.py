@@ -2,14 +2,14 @@
 
 The model of a table below the people has its own columns, how many rows each of its rows has in the tables below it,
 the given columns above, the class of the person's number of rows, and in a sequence the columns of the row before.
-A row weighs floor(W / cap), where cap is the upper end of the class (1, 2, 3-4, 5-8, ...): n rows weigh at most W, so one
-person moves every table by at most W, in the sum of absolute values and hence in Euclidean norm.  Inside a class all rows
-weigh the same, so conditional distributions are those of the rows.
+A row weighs floor(W / cap), where cap is the upper end of the class (1, 2, 3-4, 5-8, ...): n rows weigh at most W, so
+one person moves every table by at most W, in the sum of absolute values and hence in Euclidean norm.  Inside a class
+all rows weigh the same, so conditional distributions are those of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -119,9 +119,7 @@ class Level:
     def workload(self) -> tuple[Columns, ...]:
         """Return the tables that matter: all pairs with a column that is drawn, and triples if there are few."""
         drawn, numbers = set(self.drawn), range(len(self.columns))
-        pairs, triples = (
-            [table for table in combinations(numbers, size) if drawn & set(table)] for size in (2, 3)
-        )
+        pairs, triples = ([table for table in combinations(numbers, size) if drawn & set(table)] for size in (2, 3))
         return (*pairs, *(triples if len(triples) <= _TRIPLES else ()))
 
 
@@ -143,9 +141,7 @@ def _columns(
     schema: LinkedSchema, child: ChildTable, sizes: Mapping[str, Mapping[str, int]]
 ) -> tuple[LevelColumn, ...]:
     given = (LevelColumn(Part.GIVEN, owner, sizes[owner][column], column) for owner, column in schema.given(child))
-    previous = (
-        LevelColumn(Part.PREVIOUS, child.name, size + 1, column) for column, size in sizes[child.name].items()
-    )
+    previous = (LevelColumn(Part.PREVIOUS, child.name, size + 1, column) for column, size in sizes[child.name].items())
     return (
         *_own(schema, child.name, sizes),
         *given,

@@ -46,11 +46,11 @@ class Linked(Method):
     Guarantee: (ε, δ)-differential privacy for one person with all rows of all tables: which tables of columns were
     measured, their noisy counts, every row drawn, the keys, and the statement how good each table is.
 
-    Assumes: domains, levels and links were declared without looking at the rows; each row belongs to one person; where a
-    table has no person ID column, no row ID above it belongs to two people.
+    Assumes: domains, levels and links were declared without looking at the rows; each row belongs to one person; where
+    a table has no person ID column, no row ID above it belongs to two people.
 
-    Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM) on weighted rows; Feldman & Zrnic 2021 (the filter); the weights
-    are proved in docs/decisions/0042.
+    Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM) on weighted rows; Feldman & Zrnic 2021 (the filter); the
+    weights are proved in docs/decisions/0042.
     """
 
     name: ClassVar[str] = "linked"
@@ -123,9 +123,9 @@ class Linked(Method):
         least = 20 * sum(level.sizes)
         if least > self.cells:
             raise InvalidParameter(
-                f"the columns of {level.name} and those that it depends on have {sum(level.sizes):,} values: a model of "
-                f"them needs {least:,} cells, and it may have {self.cells:,}. Take columns at a coarser level, name fewer "
-                "under given, or allow more cells."
+                f"the columns of {level.name} and those that it depends on have {sum(level.sizes):,} values: a model "
+                f"of them needs {least:,} cells, and it may have {self.cells:,}. Take columns at a coarser level, name "
+                "fewer under given, or allow more cells."
             )
 
     def release(self, tables: LinkedTables, coins: Coins) -> LinkedOutput:

@@ -13,10 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.domain import Type
 from incrowd.core.statement import Statement
-from incrowd.core.steps.bins import BinColumn, RecodeToBins
+from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.words import counted
 from incrowd.drawing.markup import EMPTY, Description, table
 from incrowd.drawing.picture import Picture
@@ -27,6 +26,7 @@ from incrowd.methods.synthesis.linked.steps import (
     DrawLinkedRows,
     KeepLinkedRows,
     KeptTable,
+    LinkedPrivacy,
     MeasuredLevel,
     MeasureLinked,
     spent,
@@ -54,7 +54,10 @@ class LinkedTable(Tabular):
 
 @dataclass(frozen=True, eq=False)
 class LinkedOutput(Outcome):
-    """Synthetic tables by name, the people first, whose keys match; read again from files, what was measured is not told."""
+    """Synthetic tables by name, the people first, whose keys match.
+
+    Read again from files, what was measured is not told.
+    """
 
     form: ClassVar[str] = "linked synthetic tables"
 
@@ -127,7 +130,7 @@ class LinkedCheck(Check):
     def __init__(self) -> None:
         super().__init__(
             order=(one(KeepLinkedRows), one(RecodeToBins), one(MeasureLinked), one(DrawLinkedRows)),
-            claims=(ApproximatePrivacy,),
+            claims=(LinkedPrivacy,),
             stated=STATED,
         )
 
@@ -331,11 +334,6 @@ def _read(file: Path, own: KeptTable) -> pa.Table:
     return pa.Table.from_batches([batch.cast(types) for batch in source.batches(names)], schema=types)
 
 
-def listed(column: BinColumn) -> int:
-    """Return how many labels a column has."""
-    return column.size or 0
-
-
 class LinkedPicture(Picture):
     """Linked tables in a report: how many rows each has, and how good they are."""
 
@@ -348,14 +346,18 @@ class LinkedPicture(Picture):
             return EMPTY
         parts = ", ".join(f"{name} ({counted(int(number), 'row')})" for name, number in zip(names, rows, strict=True))
         full = (
-            f"{counted(len(names), 'table')} drawn from models: {parts}. No row is a row of the data; keys are new, and "
-            "every foreign key names a row."
+            f"{counted(len(names), 'table')} drawn from models: {parts}. No row is a row of the data; keys are new, "
+            "and every foreign key names a row."
         )
         return Description("Linked synthetic tables", full, "nothing: no row is anyone's")
 
     def draw(self, statement: Statement, output: Any) -> Markup | None:
         evidence, names = statement.evidence, statement.basis.need(DrawLinkedRows).names
-        parts = zip(names, evidence["rows"], evidence["mean errors of pairs"], evidence["margins of the errors"], strict=True)
+        parts = zip(
+            names, evidence["rows"], evidence["mean errors of pairs"], evidence["margins of the errors"], strict=True
+        )
         title = "Share of the weight that would have to move, on average over all pairs of columns, measured privately"
-        lines = [[name, f"{rows:,}", f"{float(error):.1%} ± {float(margin):.1%}"] for name, rows, error, margin in parts]
+        lines = [
+            [name, f"{rows:,}", f"{float(error):.1%} ± {float(margin):.1%}"] for name, rows, error, margin in parts
+        ]
         return table(title, ["table", "rows", "error"], lines)

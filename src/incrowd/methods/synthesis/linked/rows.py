@@ -113,9 +113,7 @@ class LevelRows:
         return np.where(first, 0, self.codes[:, np.arange(len(self)) - 1] + 1)
 
 
-def read_levels(
-    tables: LinkedTables, classes: Sequence[tuple[Classes, ...]], coins: Coins
-) -> dict[str, LevelRows]:
+def read_levels(tables: LinkedTables, classes: Sequence[tuple[Classes, ...]], coins: Coins) -> dict[str, LevelRows]:
     """Read every table, the people first, and keep what takes part; `classes` are those of each table's columns."""
     schema = tables.schema
     column = schema[schema.unit.column or ""]

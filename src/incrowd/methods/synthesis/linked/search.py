@@ -57,7 +57,7 @@ class LevelSearch(Search):
         return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))
 
     def known(self, total: float, scale: Fraction) -> list[NoisyTable]:
-        """Return tables of given columns, from rows that were drawn; they are public, and trusted like measured ones."""
+        """Return tables of given columns, from rows that were drawn; they are trusted like measured ones."""
         weight = max(1, int(self.above.times.sum()))
         return [
             NoisyTable(columns, np.rint(self.above.table(columns) * (total / weight)).astype(np.int64), float(scale))
@@ -66,7 +66,7 @@ class LevelSearch(Search):
 
 
 def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:
-    """Return what is measured first: each drawn column, beside the same column of the row before where there is room."""
+    """Return what is measured first: each drawn column, beside the same one of the row before if there is room."""
     before = {level.columns[place].column: place for place in level.places(Part.PREVIOUS)}
     tables: list[Columns] = []
     for place in level.drawn:

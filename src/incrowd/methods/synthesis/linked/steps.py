@@ -1,4 +1,4 @@
-"""Steps: the rows of linked tables are limited per person, measured with noise, and new rows with new keys are drawn."""
+"""Steps: rows of linked tables are limited per person and measured with noise; new rows with new keys are drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.step import PASSED, ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
 from incrowd.core.unit import Adjacency, ExtraRowsRule
-from incrowd.core.words import counted
+from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn, Part
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, table_rho
@@ -30,21 +30,44 @@ _FILTER = Theorem.read("rho-filter")
 _CONVERTED = Theorem.read("rho-converted")
 _WEIGHTS = Theorem(
     "linked-weights",
-    "proved: the n rows of a person in one table, of weight floor(W / cap) each with cap at least n, move every table of "
-    "weights by at most W; the tables of all levels are composed",
+    "proved: the n rows of a person in one table, of weight floor(W / cap) each with cap at least n, move every table "
+    "of weights by at most W; the tables of all levels are composed",
 )
 _BOUNDED = Condition(
     "rows-limited-by-level", "what of a person's rows is read follows from that person's rows and randomness alone"
 )
-_SPENT = Condition("measured-within-rho-linked", "what was measured of all tables, with its noise, costs no more than ρ")
+_SPENT = Condition(
+    "measured-within-rho-linked", "what was measured of all tables, with its noise, costs no more than ρ"
+)
 _MATCHING = Condition("keys-match", "every foreign key of the files names a row, and nobody has more rows than allowed")
 _JOINED = Condition("joined-by-person", "rows are joined to their parents within one person")
 SINGLE_OWNER = Assumption("ids-of-one-person", "no row ID of a table belongs to the rows of two people")
-OWNED = Assumption("rows-of-one-person", "each row of a table belongs to the person that its keys lead to, and to nobody else")
+OWNED = Assumption(
+    "rows-of-one-person", "each row of a table belongs to the person that its keys lead to, and to nobody else"
+)
 _SIBLINGS = Exposure(
-    "siblings-independent", "rows of one parent as such: given the rows above and before, they are modelled as independent"
+    "siblings-independent",
+    "rows of one parent as such: given the rows above and before, they are modelled as independent",
 )
 _NUMBER = Exposure.read("number-of-rows")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkedPrivacy(ApproximatePrivacy):
+    """(ε, δ)-differential privacy for a person with all linked rows; of each table at most `rows` are read."""
+
+    tables: tuple[str, ...]
+    rows: tuple[int, ...]
+
+    @property
+    def sentence(self) -> str:
+        changed = "added or removed" if self.adjacency is Adjacency.ADD_REMOVE else "replaced"
+        read = listed([f"{counted(rows, 'row')} of {name}" for name, rows in zip(self.tables, self.rows, strict=True)])
+        return (
+            f"For any two neighboring sets of tables (one person with all linked rows, {changed}): every set of "
+            "outcomes has at most e^ε times its probability under the other tables, plus δ. Of each person at most "
+            f"{read} are read."
+        )
 
 
 @dataclass(frozen=True)
@@ -67,7 +90,7 @@ class KeptTable:
 
 @dataclass(frozen=True)
 class KeepLinkedRows(Step):
-    """Of each person one row of the first table is read, and at most so many of each table below, with their parents."""
+    """Of each person one row of the first table is read, and at most so many of each table below it."""
 
     kind: ClassVar[str] = "keep linked rows"
     title: ClassVar[str] = "Limit rows per person"
@@ -84,8 +107,8 @@ class KeepLinkedRows(Step):
     def sentence(self) -> str:
         below = "; ".join(_bound(table) for table in self.tables[1:])
         return (
-            f"Of each person one row of {self.tables[0].name} is read, and {below}. Rows without a parent that is read are "
-            "dropped."
+            f"Of each person one row of {self.tables[0].name} is read, and {below}. Rows without a parent that is read "
+            "are dropped."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -100,7 +123,7 @@ def _bound(table: KeptTable) -> str:
     rule = {
         None: f"at most {counted(table.max_rows, 'row')} of {table.name} ({which})",
         ExtraRowsRule.DROP: f"the rows of {table.name} of people who have at most {table.max_rows}",
-        ExtraRowsRule.REFUSE: f"at most {counted(table.max_rows, 'row')} of {table.name}: a source with more is refused",
+        ExtraRowsRule.REFUSE: f"at most {counted(table.max_rows, 'row')} of {table.name} (more are refused)",
     }
     return rule[table.more]
 
@@ -152,10 +175,10 @@ class MeasureLinked(Step):
     def sentence(self) -> str:
         people, *others = (level.table for level in self.levels)
         return (
-            f"{people} is measured with how many rows each person has below, then {' and '.join(others)} given the table "
-            "above: single columns, then again and again the table of columns about which the model seems most wrong, "
-            f"with integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g} in all. "
-            f"All rows of a person in a table weigh {WHOLE} together, at most."
+            f"{people} is measured with how many rows each person has below, then {' and '.join(others)} given the "
+            "table above: single columns, then again and again the table of columns about which the model seems most "
+            "wrong, with integer Gaussian noise, chosen by the exponential mechanism, within "
+            f"ρ = {float(self.rho):.4g} in all. All rows of a person in a table weigh {WHOLE} together, at most."
         )
 
     @property
@@ -176,7 +199,9 @@ class MeasureLinked(Step):
         refused = any(table.more is ExtraRowsRule.REFUSE for table in keep.tables[1:])
         passed = (PASSED,) if refused and unit.more is not ExtraRowsRule.REFUSE else ()
         return (
-            ApproximatePrivacy(
+            LinkedPrivacy(
+                tables=tuple(table.name for table in keep.tables),
+                rows=tuple(table.max_rows for table in keep.tables),
                 epsilon=basis.epsilon,
                 delta=basis.guarantee.delta,
                 rho=self.rho,
@@ -225,8 +250,8 @@ class DrawLinkedRows(Step):
         many = "about as many people as there are" if self.rows is None else f"{self.rows:,} people"
         inside = " Numbers and days lie anywhere in their class, each with the same chance." if self.numbers else ""
         return (
-            f"New rows are drawn from the models, {many}, with the rows below that each has; none is copied from the data. "
-            f"Keys are new numbers, and every foreign key names a row.{inside}"
+            f"New rows are drawn from the models, {many}, with the rows below that each has; none is copied from the "
+            f"data. Keys are new numbers, and every foreign key names a row.{inside}"
         )
 
 
