@@ -18,16 +18,17 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import step_of
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods import LINKED
+from incrowd.methods.synthesis.linked.output import LinkedOutput
 from incrowd.methods.synthesis.linked.steps import OWNED, SINGLE_OWNER
 from incrowd.verifier.check import Verdict
-from incrowd.verifier.files import file_of
+from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.registry import method_class, vocabulary
+from incrowd.workflows.registry import check_of, method_class, vocabulary
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import verify
+from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.linked import EXAMPLES, chosen, example, hospital, linked_files, linked_policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods"
@@ -103,19 +104,13 @@ def test_no_key_of_the_source_leaves(released: tuple[Policy, Path]) -> None:
         assert all(line.split(",")[place].isdigit() for line in lines for place in keys)
 
 
-def forged(out: Path, folder: Path, change: Callable[[dict[str, Any]], None], **files: str) -> bool:
-    """Whether a changed certificate, or changed files with right hashes, is still said to hold."""
+def forged(out: Path, folder: Path, change: Callable[[dict[str, Any]], None]) -> bool:
+    """Whether a changed certificate is still said to hold."""
     copy = folder / "copy"
     copy.mkdir(parents=True)
     for file in out.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
     plain = json.loads((out / "certificate.json").read_text(encoding="utf-8"))
-    for stem, text in files.items():
-        path = copy / f"{stem}.csv"
-        path.write_text(text, encoding="utf-8")
-        fact = file_of(path)
-        entry = next(item for item in plain["outputs"] if item["name"] == path.name)
-        entry |= {"sha256": fact.sha256, "bytes": fact.bytes}
     change(plain)
     (copy / "certificate.json").write_text(json.dumps(plain), encoding="utf-8")
     try:
@@ -124,25 +119,31 @@ def forged(out: Path, folder: Path, change: Callable[[dict[str, Any]], None], **
         return False
 
 
-def nothing(_plain: dict[str, Any]) -> None:
-    """Change nothing."""
-
-
-def test_a_key_that_names_nobody_or_too_many_rows_of_one_person_are_found(
-    released: tuple[Policy, Path], tmp_path: Path
-) -> None:
+def test_a_key_that_names_nobody_or_too_many_rows_of_one_person_are_found(released: tuple[Policy, Path]) -> None:
     _, out = released
-    text = (out / "stays.csv").read_text(encoding="utf-8")
-    head, *lines = text.splitlines()
-    place = head.split(",").index("patient")
-    assert forged(out, tmp_path / "same", nothing, stays=text)
+    certificate, check = read_certificate(out), check_of("linked")
+    statement = statement_of(certificate)
+    files = tuple(out / file.name for file in certificate.outputs if file.name != "report.html")
+    output = check.reopen(statement, files)
+    assert check.recount(statement, output) is None
 
-    def with_key(key: str) -> str:
-        cells = [line.split(",") for line in lines]
-        return "\n".join([head, *(",".join([*row[:place], key, *row[place + 1 :]]) for row in cells)]) + "\n"
+    def problem(table: str, column: str, value: Any, rows: int | None = None) -> str:
+        whole = output.tables[table]
+        place = whole.column_names.index(column)
+        values = pa.array([value] * whole.num_rows if rows is None else [*whole[column].to_pylist()[:-1], value])
+        changed = whole.set_column(place, column, values.cast(whole.schema.field(column).type))
+        result = check.recount(statement, LinkedOutput({**output.tables, table: changed}))
+        return "" if result is None else result.text
 
-    for key in ("100000", "1", "0"):
-        assert not forged(out, tmp_path / key, nothing, stays=with_key(key))
+    assert problem("stays", "patient", 10**6, 1) == "a foreign key of stays names no row"
+    assert problem("stays", "patient", 0, 1) == "a foreign key of stays names no row"
+    assert problem("stays", "patient", None, 1) == "a key is missing"
+    assert problem("stays", "stay", 1) == "the rows of stays are not numbered one after the other"
+    assert problem("stays", "ward", "Z", 1) == "column 'stays.ward' shows a label that is not declared"
+    if "procedures" in output.tables:
+        assert problem("procedures", "stay", 10**6, 1) == "a foreign key of procedures names no row"
+    else:
+        assert problem("stays", "patient", 1) == "somebody has more rows in stays than are read of a person"
 
 
 @pytest.mark.parametrize(
