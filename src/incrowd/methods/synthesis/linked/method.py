@@ -115,9 +115,18 @@ class Linked(Method):
         for level in levels_of(schema, sizes):
             self._require_small(level)
             rho = single.rho * parts[level.name] / total
-            one = Fraction(2, 5) if self.epsilon <= Fraction(1, 10) else Fraction(1, 10)
-            works.append(Work(level, rho, single.rounds_at(self.epsilon, len(level.columns)), self.cells, one))
+            works.append(Work(level, rho, self.rounds_of(level), self.cells, self.first_share(level)))
         return tuple(works)
+
+    def rounds_of(self, level: Level) -> int:
+        """Return in how many rounds tables are chosen: below the people fewer, as what is given is known already."""
+        if level.child is None or self.rounds is not None:
+            return self.single().rounds_at(self.epsilon, len(level.columns))
+        return max(6, 2 * len(level.drawn))
+
+    def first_share(self, level: Level) -> Fraction:
+        """Return the share of what is measured first: more below the people, where it has the row before beside it."""
+        return Fraction(1, 10) if level.child is None and self.epsilon > Fraction(1, 10) else Fraction(2, 5)
 
     def _require_small(self, level: Level) -> None:
         least = 20 * sum(level.sizes)
