@@ -6,8 +6,8 @@
 Two invented worlds: a hospital (patients, stays, procedures) and a shop (customers, orders, lines).  All methods have
 the same (ε, δ) for a person with all rows.  *independent*: each table by `marginals`, at a third of ρ, for people with
 so many rows; every row gets a random parent.  *flattened*: one row for each item, joined with all above it, by
-`marginals`; each row becomes a person with one visit and one item.  *truth*: another draw of the world of the same size.  Figures are
-total variation (`incrowd/measures/utility/relational.py`), the mean of runs.
+`marginals`; each row becomes a person with one visit and one item.  *truth*: another draw of the world of the same
+size.  Figures are total variation (`incrowd/measures/utility/relational.py`), the mean of runs.
 """
 
 from __future__ import annotations
