@@ -146,7 +146,7 @@ def schema_of(world: str, epsilon: str) -> tuple[LinkedSchema, Linked]:
                 "unit": "person",
                 "foreign_key": "visit",
                 "max_rows": ITEMS,
-                "given": [*columns["visits"], *(f"people.{name}" for name in columns["people"])],
+                "depends_on": [*columns["visits"], *(f"people.{name}" for name in columns["people"])],
                 "columns": items,
             },
         },

@@ -39,7 +39,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "one level, replaced": {"adjacency": "replace-one"},
     "sequence": {"order": "day"},
     "two levels": {"order": "day", "below": "person"},
-    "two levels by row ID": {"below": "row", "given": ["stays.ward", "patients.sex"]},
+    "two levels by row ID": {"below": "row", "depends_on": ["stays.ward", "patients.sex"]},
     "people with more are left out": {"more": "drop"},
 }
 """Every shape of linked tables, by what differs from people with stays."""
@@ -53,9 +53,9 @@ def linked_policy(name: str, folder: Path | None = None, **release: Any) -> dict
     tables: dict[str, Any] = {"stays": {"parent": "patients", "max_rows": 4, **stays}}
     below = shape.get("below")
     if below is not None:
-        given = {"given": shape["given"]} if "given" in shape else {}
+        above = {"depends_on": shape["depends_on"]} if "depends_on" in shape else {}
         unit = {"unit": "patient"} if below == "person" else {}
-        tables["procedures"] = {"parent": "stays", "foreign_key": "stay", "max_rows": 6, **given, **unit}
+        tables["procedures"] = {"parent": "stays", "foreign_key": "stay", "max_rows": 6, **above, **unit}
     for table, section in tables.items():
         own = deepcopy(_COLUMNS[table])
         if table == "procedures" and below == "row":

@@ -1,7 +1,8 @@
-"""An invented hospital: patients, their stays, and the procedures of these; `python examples/stays/hospital.py` writes it."""
+"""An invented hospital: patients, stays and their procedures; `python examples/stays/hospital.py` writes them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ CODES = {
 def hospital(patients: int = 3000, seed: int = 7) -> dict[str, pa.Table]:
     """Return three tables: older patients have more stays, most stays are on the ward of the one before."""
     chance = np.random.default_rng(seed)
-    people, stays, procedures = [], [], []
+    people: list[tuple[str, str, int]] = []
+    stays: list[tuple[object, ...]] = []
+    procedures: list[tuple[object, ...]] = []
     for number in range(patients):
         sex, born = "FM"[int(chance.integers(0, 2))], int(chance.integers(1930, 2024))
         people.append((f"P{number:05d}", sex, born))
@@ -50,7 +53,7 @@ def _ward(sex: str, age: int, chance: np.random.Generator) -> str:
     return WARDS[int(chance.choice(len(WARDS), p=np.array(shares) / sum(shares)))]
 
 
-def _table(names: tuple[str, ...], rows: list[tuple[object, ...]]) -> pa.Table:
+def _table(names: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> pa.Table:
     return pa.table({name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)})
 
 

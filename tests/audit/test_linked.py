@@ -40,7 +40,7 @@ def likelihoods(rows: int, folder: Path) -> tuple[NDArray[np.float64], tuple[flo
                 "source": "stays.csv",
                 "parent": "people",
                 "unit": "id",
-                "given": [],
+                "depends_on": [],
                 "columns": {"id": key, "place": {"categories": places, **few}},
             }
         },
@@ -58,7 +58,7 @@ def likelihoods(rows: int, folder: Path) -> tuple[NDArray[np.float64], tuple[flo
     }
     tables = {"people": pa.table({"id": people, "sex": ["F"] * len(people)})}
     tables["stays"] = pa.table({"id": people, "place": places * rows})
-    selection = incrowd.release(tables, policy).result.drawn[1].selection
+    selection = incrowd.release(tables, policy).result.levels[1].selection
     measured = [table for table in selection.fit.measured if 0 in table.columns]
     counts = [table.counts.reshape(CELLS, -1)[:, 0] for table in measured]
     scores = [WHOLE * (count - ROWS * WHOLE) / table.scale**2 for count, table in zip(counts, measured, strict=True)]

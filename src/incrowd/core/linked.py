@@ -24,8 +24,8 @@ class ChildTable:
 
     `foreign_key` is the column that names the parent's row, `id` its own row ID column, `person` the person ID column,
     where it has one.  At most `max_rows` rows of a person are read in all: the first ones by `order`, or a random
-    choice.  With `order` the rows of a parent are a sequence, and each may depend on the one before.  `given` are the
-    columns above on which its own may depend, with the table of each.
+    choice.  With `order` the rows of a parent are a sequence, and each may depend on the one before.  `depends_on` are
+    the columns above on which its own may depend, with the table of each.
     """
 
     name: str
@@ -37,7 +37,7 @@ class ChildTable:
     person: str | None = None
     id: str | None = None
     order: str | None = None
-    given: tuple[tuple[str, str], ...] | None = None
+    depends_on: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_rows <= MOST_ROWS:
@@ -77,16 +77,16 @@ class LinkedSchema(Schema):
             raise InvalidParameter(
                 f"a linked table is written to a file of its name: {odd[0]!r} is not one; use letters."
             )
-        known = {self.name}
+        names = {self.name}
         for table in self.tables:
-            if table.name in known:
+            if table.name in names:
                 raise InvalidParameter(f"two tables are called {table.name!r}.")
-            if table.parent not in known:
+            if table.parent not in names:
                 raise InvalidParameter(
                     f"the parent {table.parent!r} of {table.name!r} is not a table that stands before it; there are "
-                    f"{', '.join(sorted(known))}."
+                    f"{', '.join(sorted(names))}."
                 )
-            known.add(table.name)
+            names.add(table.name)
             self._check(table)
         twice = [name for name in self.qualified if self.qualified.count(name) > 1]
         if twice:
@@ -101,11 +101,11 @@ class LinkedSchema(Schema):
             )
         if table.parent == self.name and table.person != table.foreign_key:
             raise InvalidParameter(f"{table.name!r} lies below the people: its foreign key is the person ID column.")
-        for owner, column in table.given or ():
+        for owner, column in table.depends_on or ():
             if owner not in self.above(table.name):
-                raise InvalidParameter(f"given names {owner!r}, which is not above {table.name!r}.")
+                raise InvalidParameter(f"depends_on names {owner!r}, which is not above {table.name!r}.")
             if self.columns_of(owner)[column] not in self.columns_of(owner).released:
-                raise InvalidParameter(f"given names {column!r} of {owner!r}, which is not released.")
+                raise InvalidParameter(f"depends_on names {column!r} of {owner!r}, which is not released.")
 
     def __getitem__(self, name: str) -> Column:
         """Return a column of the people by its name, or one of another table as `table.column`."""
@@ -134,10 +134,10 @@ class LinkedSchema(Schema):
         """Return how many levels a table lies below the people."""
         return len(self.above(name))
 
-    def given(self, table: ChildTable) -> tuple[tuple[str, str], ...]:
+    def predictors(self, table: ChildTable) -> tuple[tuple[str, str], ...]:
         """Return the columns above that a table's own may depend on: by default all released ones of its parent."""
-        if table.given is not None:
-            return table.given
+        if table.depends_on is not None:
+            return table.depends_on
         return tuple((table.parent, column.name) for column in self.columns_of(table.parent).released)
 
     def title(self, table: str, column: str) -> str:

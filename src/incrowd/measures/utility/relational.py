@@ -38,7 +38,8 @@ class LinkedRows:
 
     def followed(self) -> NDArray[np.bool_]:
         """Return which rows stand right before another of the same parent."""
-        return (self.parent[:-1] == self.parent[1:]) & (self.parent[:-1] >= 0)
+        followed: NDArray[np.bool_] = (self.parent[:-1] == self.parent[1:]) & (self.parent[:-1] >= 0)
+        return followed
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,5 @@ def _shares(lines: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.float64]
     for line, size in zip(lines, sizes, strict=True):
         place = place * size + line
     counts = np.bincount(place, minlength=int(np.prod(sizes)))
-    return counts / max(1, counts.sum())
+    shares: NDArray[np.float64] = counts / max(1, counts.sum())
+    return shares

@@ -17,17 +17,16 @@ from incrowd.core.table import Engine, Table
 from incrowd.errors import InvalidParameter
 from incrowd.measures.utility.relational import Link, LinkDistance, LinkedRows
 from incrowd.methods.shared.columns import text_of
-from incrowd.methods.synthesis.linked.method import Linked
 from incrowd.methods.synthesis.linked.rows import LevelRows, read_levels
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
 from incrowd.noise.system import SystemCoins
-from incrowd.verifier.files import tables_of
+from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of, linked_method_names
 from incrowd.workflows.release.linked import linked_schema, open_tables
-from incrowd.workflows.verify.verify import CERTIFICATE, read_certificate
+from incrowd.workflows.verify.verify import read_certificate
 
 
 @dataclass(frozen=True)
@@ -52,14 +51,13 @@ def is_linked_release(release: Path) -> bool:
 
 def assess_linked(release: Path, policy: Policy, data: object, engine: Engine) -> LinkedAssessment:
     """Compare released tables with the rows that a release reads of the original."""
-    schema, method, certificate = linked_schema(policy), policy.method, read_certificate(release)
-    if not isinstance(method, Linked):
-        raise InvalidParameter("this policy does not synthesize linked tables: give the policy of the release.")
+    schema, certificate = linked_schema(policy), read_certificate(release)
     files = tuple(release / file.name for file in tables_of(certificate))
     tables = check_of(certificate.method.name).reopen(statement_of(certificate), files).tables
     if tuple(tables) != schema.table_names:
         raise InvalidParameter("the release has other tables than the policy: give the policy of the release.")
-    classes = method.classes(schema)
+    method: Any = policy.method
+    classes: dict[str, tuple[Classes, ...]] = method.classes(schema)
     sources = open_tables(policy, data, engine)
     parts = zip(schema.table_names, sources, strict=True)
     true = LinkedTables(schema, tuple(Table(schema.columns_of(name), source, engine) for name, source in parts))
@@ -93,9 +91,9 @@ def released_rows(schema: LinkedSchema, name: str, classes: tuple[Classes, ...],
     return LevelRows(names, np.array(codes, np.int64).reshape(len(classes), table.num_rows), parent, parent)
 
 
-def _codes(classes: Classes, shown: pa.Array) -> Any:
+def _codes(classes: Classes, values: pa.Array) -> Any:
     """Return the class of each released value: of its label, or of the interval that a drawn number lies in."""
     if drawn_number(classes):
-        return classes.recoding.codes(pc.cast(shown, pa.string()))
-    places = pc.index_in(pc.cast(shown, pa.string()), value_set=text_of(classes.values()))
+        return classes.recoding.codes(pc.cast(values, pa.string()))
+    places = pc.index_in(pc.cast(values, pa.string()), value_set=text_of(classes.values()))
     return places.fill_null(len(classes) - 1).to_numpy(zero_copy_only=False)

@@ -270,7 +270,8 @@ def linked_table(name: str, section: TableSection, main: tuple[str, Unit], colum
         raise InvalidParameter(
             f"{name!r} lies below {section.parent!r}: write foreign_key: with the column that names its rows."
         )
-    given = None if section.given is None else tuple(_owner(column, section.parent or "") for column in section.given)
+    above = section.depends_on
+    depends_on = None if above is None else tuple(_owner(column, section.parent or "") for column in above)
     return ChildTable(
         name,
         section.parent or "",
@@ -281,7 +282,7 @@ def linked_table(name: str, section: TableSection, main: tuple[str, Unit], colum
         person,
         section.id,
         section.order,
-        given,
+        depends_on,
     )
 
 

@@ -369,7 +369,7 @@ class TableSection(Section):
         description="The column by which the rows of a parent are a sequence: the first max_rows are read, and each "
         "may depend on the one before.",
     )
-    given: tuple[str, ...] | None = Field(
+    depends_on: tuple[str, ...] | None = Field(
         None,
         description="Columns above that its own may depend on, such as age; default: all of its parent.",
     )
@@ -380,7 +380,7 @@ class TableSection(Section):
             raise ValueError("a public table has no parent: its rows belong to nobody")
         if self.parent is None and self.public == (self.unit is not None):
             raise ValueError("needs either public: true, or unit: with the person ID column")
-        for name in ("foreign_key", "id", "order", "given"):
+        for name in ("foreign_key", "id", "order", "depends_on"):
             if self.parent is None and getattr(self, name) is not None:
                 raise ValueError(f"{name} needs parent, the table whose rows its rows belong to")
         if self.parent is not None and self.unit is None and self.foreign_key is None:

@@ -23,10 +23,10 @@ class ConditionalModel:
     """
 
     model: TableModel
-    given: Columns
+    predictors: Columns
 
-    def draw(self, given: Codes, chance: np.random.Generator) -> Codes:
-        """Return a row of all columns for each column of `given`, which holds the given codes, a line each.
+    def draw(self, values: Codes, chance: np.random.Generator) -> Codes:
+        """Return a row of all columns for each column of `values`, which holds the given codes, a line each.
 
         >>> from incrowd.methods.synthesis.marginals.junction import JunctionTree
         >>> tree = JunctionTree.of((2, 2), [(0, 1)])
@@ -34,9 +34,9 @@ class ConditionalModel:
         >>> ConditionalModel(model, (0,)).draw(np.array([[0, 1, 1]]), np.random.default_rng(1)).tolist()
         [[0, 1, 1], [0, 1, 1]]
         """
-        rows = given.shape[1]
+        rows = values.shape[1]
         sample = np.zeros((len(self.model.tree.sizes), rows), np.int64)
-        for line, column in zip(given, self.given, strict=True):
+        for line, column in zip(values, self.predictors, strict=True):
             sample[column] = line
         largest = max(int(np.prod(self._shape(clique))) for clique in self.model.tree.cliques)
         width = max(1, _ROOM // largest)
@@ -49,7 +49,7 @@ class ConditionalModel:
         return tuple(self.model.tree.sizes[column] for column in self._free(clique))
 
     def _free(self, columns: Columns) -> Columns:
-        return tuple(column for column in columns if column not in self.given)
+        return tuple(column for column in columns if column not in self.predictors)
 
     def _upward(self, sample: Codes) -> list[Floats]:
         """Return for each clique and row the weight of each combination of its columns that are not given."""
@@ -75,8 +75,8 @@ class ConditionalModel:
         if tree.parents[place] >= 0:
             sums = summed(table, clique, shared)
             table = table / np.maximum(sums.reshape([_size(table, clique, c, shared) for c in clique]), _SMALLEST)
-        fixed = [column for column in clique if column in self.given]
-        order = [*map(clique.index, fixed), *(n for n, column in enumerate(clique) if column not in self.given)]
+        fixed = [column for column in clique if column in self.predictors]
+        order = [*map(clique.index, fixed), *(n for n, column in enumerate(clique) if column not in self.predictors)]
         lines = table.transpose(order)
         if not fixed:
             return np.broadcast_to(lines, (sample.shape[1], *lines.shape))
@@ -87,12 +87,12 @@ class ConditionalModel:
         """Draw clique by clique, each given what it shares with the one above."""
         rows = np.arange(sample.shape[1])
         for clique, shared, table in zip(self.model.tree.cliques, self.model.tree.separators, weights, strict=True):
-            free, known = self._free(clique), self._free(shared)
-            fresh = [column for column in free if column not in known]
+            free, earlier = self._free(clique), self._free(shared)
+            fresh = [column for column in free if column not in earlier]
             if not fresh:
                 continue
-            order = (0, *(free.index(column) + 1 for column in (*known, *fresh)))
-            lines = table.transpose(order)[(rows, *(sample[column] for column in known))].reshape(len(rows), -1)
+            order = (0, *(free.index(column) + 1 for column in (*earlier, *fresh)))
+            lines = table.transpose(order)[(rows, *(sample[column] for column in earlier))].reshape(len(rows), -1)
             cells = _chosen(lines, chance)
             for column in reversed(fresh):
                 size = self.model.tree.sizes[column]

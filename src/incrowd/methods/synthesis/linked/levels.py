@@ -50,7 +50,7 @@ class LevelColumn:
     column: str | None = None
 
     @property
-    def drawn(self) -> bool:
+    def target(self) -> bool:
         """Whether it is drawn, and not given by the rows above and before."""
         return self.part in (Part.OWN, Part.NUMBER)
 
@@ -107,19 +107,19 @@ class Level:
         return tuple(number for number, column in enumerate(self.columns) if column.part in parts)
 
     @property
-    def drawn(self) -> Columns:
+    def targets(self) -> Columns:
         """The columns that are drawn."""
         return self.places(Part.OWN, Part.NUMBER)
 
     @property
-    def given(self) -> Columns:
+    def predictors(self) -> Columns:
         """The columns that the rows above and before give."""
         return self.places(Part.GIVEN, Part.CLASS, Part.PREVIOUS)
 
     def workload(self) -> tuple[Columns, ...]:
         """Return the tables that matter: all pairs with a column that is drawn, and triples if there are few."""
-        drawn, numbers = set(self.drawn), range(len(self.columns))
-        pairs, triples = ([table for table in combinations(numbers, size) if drawn & set(table)] for size in (2, 3))
+        targets, numbers = set(self.targets), range(len(self.columns))
+        pairs, triples = ([table for table in combinations(numbers, size) if targets & set(table)] for size in (2, 3))
         return (*pairs, *(triples if len(triples) <= _TRIPLES else ()))
 
 
@@ -140,11 +140,11 @@ def _own(schema: LinkedSchema, name: str, sizes: Mapping[str, Mapping[str, int]]
 def _columns(
     schema: LinkedSchema, child: ChildTable, sizes: Mapping[str, Mapping[str, int]]
 ) -> tuple[LevelColumn, ...]:
-    given = (LevelColumn(Part.GIVEN, owner, sizes[owner][column], column) for owner, column in schema.given(child))
+    above = (LevelColumn(Part.GIVEN, owner, sizes[owner][column], column) for owner, column in schema.predictors(child))
     previous = (LevelColumn(Part.PREVIOUS, child.name, size + 1, column) for column, size in sizes[child.name].items())
     return (
         *_own(schema, child.name, sizes),
-        *given,
+        *above,
         LevelColumn(Part.CLASS, child.name, len(caps(child.max_rows))),
         *(() if child.order is None or child.max_rows == 1 else previous),
     )
@@ -172,8 +172,8 @@ def weighted_rows(level: Level, levels: Mapping[str, LevelRows]) -> WeightedRows
     """Return the rows of a table as its model sees them, each with its weight: 1 for a row of the people."""
     rows, child = levels[level.name], level.child
     numbers = [levels[column.table].children(len(rows)) for column in level.columns if column.part is Part.NUMBER]
-    given = given_codes(level, levels)
-    lines = [*rows.codes, *numbers, *given, *(rows.previous() if level.places(Part.PREVIOUS) else ())]
+    predictors = given_codes(level, levels)
+    lines = [*rows.codes, *numbers, *predictors, *(rows.previous() if level.places(Part.PREVIOUS) else ())]
     codes = np.array(lines, np.int64).reshape(len(level.sizes), len(rows))
-    weights = np.ones(len(rows), np.int64) if child is None else weights_of(given[-1], child.max_rows)
+    weights = np.ones(len(rows), np.int64) if child is None else weights_of(predictors[-1], child.max_rows)
     return WeightedRows(level.sizes, codes, weights)

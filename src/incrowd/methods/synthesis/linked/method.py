@@ -87,7 +87,7 @@ class Linked(Method):
             for item in own
         ]
         steps: tuple[Step, ...] = (
-            KeepLinkedRows(_kept(linked)),
+            KeepLinkedRows(_kept_tables(linked)),
             RecodeToBins(tuple(recoding)),
             MeasureLinked(self.single().rho, tuple(_measured(work, classes[work.level.name]) for work in works)),
             DrawLinkedRows(linked.table_names, self.rows, _numbers(linked, classes)),
@@ -122,7 +122,7 @@ class Linked(Method):
         """Return in how many rounds tables are chosen: below the people fewer, as what is given is known already."""
         if level.child is None or self.rounds is not None:
             return self.single().rounds_at(self.epsilon, len(level.columns))
-        return max(6, 2 * len(level.drawn))
+        return max(6, 2 * len(level.targets))
 
     def first_share(self, level: Level) -> Fraction:
         """Return the share of what is measured first: more below the people, where it has the row before beside it."""
@@ -134,7 +134,7 @@ class Linked(Method):
             raise InvalidParameter(
                 f"the columns of {level.name} and those that it depends on have {sum(level.sizes):,} values: a model "
                 f"of them needs {least:,} cells, and it may have {self.cells:,}. Take columns at a coarser level, name "
-                "fewer under given, or allow more cells."
+                "fewer under depends_on, or allow more cells."
             )
 
     def release(self, tables: LinkedTables, coins: Coins) -> LinkedOutput:
@@ -144,9 +144,9 @@ class Linked(Method):
         true = read_levels(tables, tuple(classes.values()), coins)
         results = Synthesis(true, self.works(schema), self.rows, schema.unit.adjacency, coins).run()
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
-        drawn = {name: result.rows for name, result in results.items()}
-        shown = {name: _table(schema, name, classes[name], drawn[name], chance) for name in schema.table_names}
-        return LinkedOutput(shown, tuple(results.values()))
+        synthetic = {name: result.rows for name, result in results.items()}
+        released = {name: _table(schema, name, classes[name], synthetic[name], chance) for name in schema.table_names}
+        return LinkedOutput(released, tuple(results.values()))
 
 
 def _require_linked(schema: Schema) -> LinkedSchema:
@@ -155,7 +155,7 @@ def _require_linked(schema: Schema) -> LinkedSchema:
     return schema
 
 
-def _kept(schema: LinkedSchema) -> tuple[KeptTable, ...]:
+def _kept_tables(schema: LinkedSchema) -> tuple[KeptTable, ...]:
     person = schema.unit.column or ""
     people = KeptTable(schema.name, (person,), person=person, more=schema.unit.more)
     below = (
@@ -204,10 +204,10 @@ def _table(
         table = schema.table(name)
         held = {table.id: own, table.foreign_key: parent, table.person: person}
         keys = {key: held[key] for key in table.keys}
-    shown = {item.recoding.column.name: item for item in classes}
+    columns = {item.recoding.column.name: item for item in classes}
     values = {
-        column: ModelColumn.of(item).shown(line, chance)
-        for (column, item), line in zip(shown.items(), rows.codes, strict=True)
+        column: ModelColumn.of(item).displayed(line, chance)
+        for (column, item), line in zip(columns.items(), rows.codes, strict=True)
     }
     return pa.table(keys | values)
 

@@ -62,7 +62,7 @@ class LinkedOutput(Outcome):
     form: ClassVar[str] = "linked synthetic tables"
 
     tables: Mapping[str, pa.Table]
-    drawn: tuple[DrawnLevel, ...] = ()
+    levels: tuple[DrawnLevel, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,23 +89,23 @@ class LinkedOutput(Outcome):
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return how many rows each table has and, where they were released here, what was measured with noise."""
         rows = [own.num_rows for own in self.tables.values()]
-        if not self.drawn:
+        if not self.levels:
             return {"rows": rows}
         return {
             "rows": rows,
-            "people estimated": round(self.drawn[0].selection.model.total),
+            "people estimated": round(self.levels[0].selection.model.total),
             "tables": [
                 [
                     {"columns": list(measured.columns), "scale": str(measured.scale)}
                     | ({} if measured.epsilon is None else {"epsilon": str(measured.epsilon)})
                     for measured in level.selection.rounds
                 ]
-                for level in self.drawn
+                for level in self.levels
             ],
-            "pairs": [_pairs(len(level.selection.model.tree.sizes)) for level in self.drawn],
-            "mean errors of pairs": [f"{level.evaluation.error:.6f}" for level in self.drawn],
-            "margins of the errors": [f"{level.evaluation.margin:.6f}" for level in self.drawn],
-            "error scales": [str(level.evaluation.scale) for level in self.drawn],
+            "pairs": [_pairs(len(level.selection.model.tree.sizes)) for level in self.levels],
+            "mean errors of pairs": [f"{level.evaluation.error:.6f}" for level in self.levels],
+            "margins of the errors": [f"{level.evaluation.margin:.6f}" for level in self.levels],
+            "error scales": [str(level.evaluation.scale) for level in self.levels],
         }
 
     def opinion(self, unit: Unit, *, private: bool) -> dict[str, str]:
@@ -201,10 +201,10 @@ def _structure(keep: KeepLinkedRows, measure: MeasureLinked) -> Problem | None:
     """Return a problem if the models do not have the columns that the tables and their links make, else None."""
     for own, level in zip(keep.tables, measure.levels, strict=True):
         labels = [(column.column, column.size) for column in level.labels]
-        drawn = [(column.column, column.size) for column in level.columns if column.part is Part.OWN]
+        own_columns = [(column.column, column.size) for column in level.columns if column.part is Part.OWN]
         below = [(other.name, other.max_rows + 1) for other in keep.tables if other.parent == own.name]
         numbers = [(column.table, column.size) for column in level.columns if column.part is Part.NUMBER]
-        if labels != drawn or below != numbers:
+        if labels != own_columns or below != numbers:
             return Problem("a model has other columns than its table and the tables below it make")
         if own.parent is not None and own.parent not in [other.name for other in keep.tables]:
             return Problem("a table lies below one that is not there")

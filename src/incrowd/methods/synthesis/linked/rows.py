@@ -208,8 +208,8 @@ def _numbered(names: pa.Array) -> Places:
 
 def _places(names: pa.Array, among: pa.Array) -> Places:
     """Return the place of each name among others; -1 for none, and for a missing name."""
-    found = pc.index_in(names, value_set=among, skip_nulls=True).fill_null(_NOBODY)
-    return found.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+    places = pc.index_in(names, value_set=among, skip_nulls=True).fill_null(_NOBODY)
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
 
 
 def _paired(names: pa.Array, people: pa.Array) -> pa.Array:

@@ -33,10 +33,10 @@ _START = 20
 class LevelLimits(WorkLimits):
     """The limits of a table below the people: only tables with a column that is drawn are worth measuring."""
 
-    drawn: frozenset[int] = frozenset()
+    targets: frozenset[int] = frozenset()
 
     def candidates(self) -> dict[Columns, int]:
-        return {table: weight for table, weight in super().candidates().items() if self.drawn & set(table)}
+        return {table: weight for table, weight in super().candidates().items() if self.targets & set(table)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,12 @@ class LevelSearch(Search):
         """Measure each column that is drawn, with the one before it in a sequence; given columns are known."""
         tables = [self.measured(columns, scale) for columns in self.first]
         total = estimated_total(tables)
-        unfitted = Fit.of(self.rows.sizes, [*self.known(total, scale), *tables], total, 0)
+        unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0)
         pace = float(scale) ** 2 / total / 8  # the curvature of the misfit is (total / scale)^2, a slope lacks a total
         fit = replace(unfitted, step=pace).further((), self.limits.steps)
         return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))
 
-    def known(self, total: float, scale: Fraction) -> list[NoisyTable]:
+    def known_counts(self, total: float, scale: Fraction) -> list[NoisyTable]:
         """Return tables of given columns, from rows that were drawn; they are trusted like measured ones."""
         weight = max(1, int(self.above.times.sum()))
         return [
@@ -69,7 +69,7 @@ def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:
     """Return what is measured first: each drawn column, beside the same one of the row before if there is room."""
     before = {level.columns[place].column: place for place in level.places(Part.PREVIOUS)}
     tables: list[Columns] = []
-    for place in level.drawn:
+    for place in level.targets:
         column = level.columns[place]
         previous = before.get(column.column) if column.part is Part.OWN else None
         pair = (place,) if previous is None else (place, previous)
@@ -80,15 +80,17 @@ def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:
 
 def known_tables(level: Level, above: WeightedRows, first: Sequence[Columns], cells: int) -> tuple[Columns, ...]:
     """Return a tree of pairs of given columns that depend on each other most, by rows that were drawn; else singles."""
-    known = level.places(Part.GIVEN, Part.CLASS)
-    part, chosen = {column: column for column in known}, list[Columns]()
-    pairs = [pair for pair in combinations(known, 2) if level.sizes[pair[0]] * level.sizes[pair[1]] <= cells // _START]
+    predictors = level.places(Part.GIVEN, Part.CLASS)
+    part, chosen = {column: column for column in predictors}, list[Columns]()
+    pairs = [
+        pair for pair in combinations(predictors, 2) if level.sizes[pair[0]] * level.sizes[pair[1]] <= cells // _START
+    ]
     for pair in sorted(pairs, key=lambda pair: -_information(above, pair)):
         apart = part[pair[0]] != part[pair[1]]
         if apart and cells_of(level.sizes, [*first, *chosen, pair]) <= cells // _START:
             chosen.append(pair)
             part = {column: part[pair[0]] if own == part[pair[1]] else own for column, own in part.items()}
-    alone = [(column,) for column in known if not any(column in pair for pair in chosen)]
+    alone = [(column,) for column in predictors if not any(column in pair for pair in chosen)]
     return (*chosen, *alone)
 
 

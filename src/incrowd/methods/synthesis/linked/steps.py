@@ -90,7 +90,7 @@ class KeptTable:
 
 @dataclass(frozen=True)
 class KeepLinkedRows(Step):
-    """Of each person one row of the first table is read, and at most so many of each table below it."""
+    """Of each person one row of the first table is read, and a limited number of each table below it."""
 
     kind: ClassVar[str] = "keep linked rows"
     title: ClassVar[str] = "Limit rows per person"

@@ -60,7 +60,7 @@ class DrawnLevel:
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """The true rows of all tables, the search of each, how many people are drawn, the adjacency, and coins."""
+    """The true rows of all tables, the search of each, how many people are synthetic, the adjacency, and coins."""
 
     rows: Mapping[str, LevelRows]
     works: tuple[Work, ...]
@@ -71,7 +71,7 @@ class Synthesis:
     def run(self) -> dict[str, DrawnLevel]:
         """Measure and draw every table, the people first."""
         results: dict[str, DrawnLevel] = {}
-        drawn: dict[str, LevelRows] = {}
+        synthetic: dict[str, LevelRows] = {}
         numbers: dict[str, NDArray[np.int64]] = {}
         for work in self.works:
             level, chance = work.level, np.random.default_rng(int(self.coins.below(2**61, 1)[0]))
@@ -80,12 +80,14 @@ class Synthesis:
                 selection = self.of_people(work, true, reach)
                 codes = self.drawn_people(selection, chance)
             else:
-                drawn[level.name] = below(level, drawn, numbers[level.name])
-                selection = self.of_table(work, true, reach, drawn)
-                codes = drawn_below(level, selection, drawn, chance)
-            drawn[level.name] = with_codes(level, codes, drawn.get(level.name))
+                synthetic[level.name] = below(level, synthetic, numbers[level.name])
+                selection = self.of_table(work, true, reach, synthetic)
+                codes = drawn_below(level, selection, synthetic, chance)
+            synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
             numbers |= {c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is Part.NUMBER}
-            results[level.name] = DrawnLevel(selection, self.evaluated(work, true, codes, selection), drawn[level.name])
+            results[level.name] = DrawnLevel(
+                selection, self.evaluated(work, true, codes, selection), synthetic[level.name]
+            )
         return results
 
     def of_people(self, work: Work, true: WeightedRows, reach: Sensitivity) -> TableSelection:
@@ -102,14 +104,14 @@ class Synthesis:
         return shuffled
 
     def of_table(
-        self, work: Work, true: WeightedRows, reach: Sensitivity, drawn: Mapping[str, LevelRows]
+        self, work: Work, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
     ) -> TableSelection:
         """Measure a table below the people, given the rows that were drawn above it."""
         level = work.level
-        first, above = first_tables(level, work.cells), _known(level, drawn)
-        limits = LevelLimits(level.workload(), work.rounds, work.cells, drawn=frozenset(level.drawn))
-        known = known_tables(level, above, first, work.cells)
-        search = LevelSearch(true, limits, reach, self.coins, first, above, known)
+        first, above = first_tables(level, work.cells), _predictor_rows(level, synthetic)
+        limits = LevelLimits(level.workload(), work.rounds, work.cells, targets=frozenset(level.targets))
+        start = known_tables(level, above, first, work.cells)
+        search = LevelSearch(true, limits, reach, self.coins, first, above, start)
         return search.adaptive(work.shares(len(first), reach))
 
     def evaluated(self, work: Work, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:
@@ -122,7 +124,7 @@ class Synthesis:
         return Evaluator(true, synthetic, total, work.rho, reach_of(level, self.adjacency)).mean(self.coins)
 
 
-def below(level: Level, drawn: Mapping[str, LevelRows], numbers: NDArray[np.int64]) -> LevelRows:
+def below(level: Level, synthetic: Mapping[str, LevelRows], numbers: NDArray[np.int64]) -> LevelRows:
     """Return the rows of a table below drawn ones, as many as each has; no person gets more than allowed.
 
     >>> from incrowd.core.linked import ChildTable
@@ -136,7 +138,7 @@ def below(level: Level, drawn: Mapping[str, LevelRows], numbers: NDArray[np.int6
     child = level.child
     if child is None:
         raise AssertionError("the people lie below nothing")
-    above = drawn[child.parent]
+    above = synthetic[child.parent]
     before = np.cumsum(numbers) - numbers  # rows of one person are next to each other
     start = np.searchsorted(above.person, above.person)
     room = child.max_rows - (before - before[start] if len(numbers) else before)
@@ -145,20 +147,20 @@ def below(level: Level, drawn: Mapping[str, LevelRows], numbers: NDArray[np.int6
 
 
 def drawn_below(
-    level: Level, selection: TableSelection, drawn: Mapping[str, LevelRows], chance: np.random.Generator
+    level: Level, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
 ) -> Codes:
     """Draw a table below drawn rows: all at once, or in a sequence each row after the one before."""
-    rows, given = drawn[level.name], given_codes(level, drawn)
-    model = ConditionalModel(selection.model, level.given)
+    rows, predictors = synthetic[level.name], given_codes(level, synthetic)
+    model = ConditionalModel(selection.model, level.predictors)
     if not level.places(Part.PREVIOUS):
-        return model.draw(given, chance)
+        return model.draw(predictors, chance)
     own = level.places(Part.OWN)
     codes = np.zeros((len(level.columns), len(rows)), np.int64)
     position = np.arange(len(rows)) - np.searchsorted(rows.parent, rows.parent)
     for number in range(int(position.max(initial=-1)) + 1):
         now = np.flatnonzero(position == number)
         before = np.zeros((len(own), len(now)), np.int64) if number == 0 else codes[list(own)][:, now - 1] + 1
-        codes[:, now] = model.draw(np.concatenate([given[:, now], before]), chance)
+        codes[:, now] = model.draw(np.concatenate([predictors[:, now], before]), chance)
     return codes
 
 
@@ -171,10 +173,10 @@ def with_codes(level: Level, codes: Codes, rows: LevelRows | None) -> LevelRows:
     return LevelRows(names, own, rows.parent, rows.person)
 
 
-def _known(level: Level, drawn: Mapping[str, LevelRows]) -> WeightedRows:
-    """Return the given columns of rows that were drawn, with the weight of each row; other columns are not known."""
-    given = given_codes(level, drawn)
-    codes = np.zeros((len(level.columns), given.shape[1]), np.int64)
+def _predictor_rows(level: Level, synthetic: Mapping[str, LevelRows]) -> WeightedRows:
+    """Return the given columns of synthetic rows, with the weight of each row; other columns are not known yet."""
+    predictors = given_codes(level, synthetic)
+    codes = np.zeros((len(level.columns), predictors.shape[1]), np.int64)
     places = level.places(Part.GIVEN, Part.CLASS)
-    codes[list(places)] = given
-    return WeightedRows(level.sizes, codes, weights_of(given[-1], level.child.max_rows if level.child else 1))
+    codes[list(places)] = predictors
+    return WeightedRows(level.sizes, codes, weights_of(predictors[-1], level.child.max_rows if level.child else 1))

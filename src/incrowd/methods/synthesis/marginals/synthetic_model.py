@@ -80,7 +80,7 @@ class ModelColumn:
         labels: list[str | None] = text_of(self.values).to_pylist()
         return labels
 
-    def shown(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+    def displayed(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return what rows of some classes show: their labels, or numbers drawn inside of them."""
         return _encoded(self.values, codes) if self.numbers is None else self.numbers.draw(codes, chance)
 
@@ -125,7 +125,7 @@ class SyntheticModel(ModelFile):
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
-        arrays = [column.shown(code, chance) for column, code in zip(self.columns, shuffled, strict=True)]
+        arrays = [column.displayed(code, chance) for column, code in zip(self.columns, shuffled, strict=True)]
         return pa.table(arrays, names=[column.name for column in self.columns])
 
     def to_json(self) -> dict[str, Any]:
