@@ -79,6 +79,10 @@ def _size(certificate: Certificate, batch: pa.RecordBatch | None) -> str:
             if rows == 0
             else f"{counted(rows, 'row')} {_are(rows)} published."
         )
+    if isinstance(rows, list) and rows:
+        return (
+            f"{counted(len(rows), 'table')} with {counted(sum(rows), 'row')} are published; the first is shown below."
+        )
     cells = certificate.evidence.get("bins", certificate.evidence.get("cells"))
     if isinstance(cells, int) and not isinstance(cells, bool):
         return f"{counted(cells, 'count')} {_are(cells)} published; no row is."

@@ -62,12 +62,19 @@ class LinkedPrivacy(ApproximatePrivacy):
     @property
     def sentence(self) -> str:
         changed = "added or removed" if self.adjacency is Adjacency.ADD_REMOVE else "replaced"
-        read = listed([f"{counted(rows, 'row')} of {name}" for name, rows in zip(self.tables, self.rows, strict=True)])
         return (
             f"For any two neighboring sets of tables (one person with all linked rows, {changed}): every set of "
             "outcomes has at most e^ε times its probability under the other tables, plus δ. Of each person at most "
-            f"{read} are read."
+            f"{self._bounds} are used."
         )
+
+    @property
+    def reads(self) -> str:
+        return f"each is protected with all linked rows, and at most {self._bounds} of each are used"
+
+    @property
+    def _bounds(self) -> str:
+        return listed([f"{counted(rows, 'row')} of {name}" for name, rows in zip(self.tables, self.rows, strict=True)])
 
 
 @dataclass(frozen=True)
