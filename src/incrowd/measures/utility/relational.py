@@ -33,7 +33,7 @@ class LinkedRows:
 
     def numbers(self, parents: int, most: int) -> Codes:
         """Return how many rows each of so many parents has; more than `most` count as so many."""
-        own = self.parent[self.parent >= 0]
+        own = self.parent[(self.parent >= 0) & (self.parent < parents)]
         return np.minimum(np.bincount(own, minlength=parents), most).astype(np.int64)
 
     def followed(self) -> NDArray[np.bool_]:
