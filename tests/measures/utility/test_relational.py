@@ -11,7 +11,7 @@ PEOPLE = LinkedRows((2,), np.array([[0, 1, 1]]), np.full(3, -1))
 
 
 def visits(codes: list[int], parent: list[int]) -> Link:
-    return Link(PEOPLE, LinkedRows((2,), np.array([codes]), np.array(parent)), 3)
+    return Link(PEOPLE, LinkedRows((2,), np.array([codes], np.int64), np.array(parent, np.int64)), 3)
 
 
 ORIGINAL = visits([0, 0, 1, 1], [0, 0, 1, 1])
