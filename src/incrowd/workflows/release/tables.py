@@ -89,7 +89,15 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     read = load_for(policy, data)
     if not anyway:
         require_useful(read)
+    if read.linked:
+        return Released(*_linked().linked_in_memory(data, read))
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
+
+
+def _linked() -> Any:
+    from incrowd.workflows.release import linked
+
+    return linked
 
 
 @dataclass(frozen=True)
@@ -162,6 +170,11 @@ def _release_to(
 ) -> PublishedRelease:
     if not terms.anyway:
         require_useful(read)
+    if read.linked:
+        if terms.hold_out is not None:
+            raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
+        published: PublishedRelease = _linked().release_linked(data, read, destination, progress)
+        return published
     order = _order(read, data, terms)
     order = replace(order, target=replace(order.target, key=terms.key))
     hidden = require_none_hidden(read, order.background.ledger, destination.folder)
