@@ -2,6 +2,7 @@
 
     INCROWD_ADULT=folder python bench/learning.py            # every table; a classifier, regressor, k-means, PCA
     python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
+    python bench/learning.py --clusters                      # k-means by clusters, columns, distance; PCA of wine
     python bench/learning.py --rehearsals                    # only what `incrowd plan` expects of each of them
 
 Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
@@ -210,6 +211,29 @@ def everything(seeds: int) -> None:
         row(data, {"method": "pca", "components": 3, "columns": names}, variance, seeds)
 
 
+def clusters(seeds: int) -> None:
+    """Print the cost of k-means on the rows of `learning_peers.blobs`, with and without a number of rows, and PCA."""
+    from learning_peers import BLOBS, blobs
+
+    for k, width, kind in BLOBS:
+        columns = {f"c{place}": {"type": "decimal", "bounds": [-1, 1]} for place in range(width)}
+        for expected in ({}, {"expected_rows": 2000}):
+            shown = []
+            for epsilon in EPSILONS:
+                release = {"method": "kmeans", "clusters": k, "epsilon": epsilon, "delta": "1e-6", **expected}
+                costs = []
+                for seed in range(seeds):
+                    x = blobs(k, width, kind, seed)
+                    table = pa.table({name: x[:, place] for place, name in enumerate(columns)})
+                    data = Data("blobs", table, columns, "")
+                    costs += distances(data, learned(data, table, release), table)
+                shown.append(f"{np.mean(costs):.4f}")
+            print(f"{k} clusters, {width:2d} columns, {kind:6s} {' '.join(shown)}  {expected or ''}", flush=True)
+    wine = bundled("wine")
+    names = [name for name in wine.columns if name != wine.target]
+    row(wine, {"method": "pca", "components": 3, "columns": names}, variance, seeds)
+
+
 def many(rows: int) -> None:
     """Learn from so many rows of Adult, drawn again, from a Parquet file."""
     from pyarrow import parquet as pq
@@ -233,9 +257,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--rehearsals", action="store_true")
+    parser.add_argument("--clusters", action="store_true")
     told = parser.parse_args()
     if told.rehearsals:
         rehearsals()
+    elif told.clusters:
+        clusters(told.seeds)
     elif told.rows:
         many(told.rows)
     else:
