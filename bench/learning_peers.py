@@ -198,9 +198,8 @@ def clusters(seeds: int) -> None:
             shown.append(float(np.mean([distance(model.fit(x), x, None)[0] for model, x in made])))
         x = blobs(k, width, kind, 0)
         plain = distance(KMeans(k, n_init=5, random_state=0).fit(x), x, None)[0]
-        print(
-            f"{k} clusters, {width:2d} columns, {kind:6s} {' '.join(f'{v:.4f}' for v in shown)}  not private {plain:.4f}"
-        )
+        costs = " ".join(f"{cost:.4f}" for cost in shown)
+        print(f"{k} clusters, {width:2d} columns, {kind:6s} {costs}  not private {plain:.4f}", flush=True)
 
     def held(model: Any, x: Any, _: Any) -> list[float]:
         basis, centered = np.linalg.qr(model.components_.T)[0], x - x.mean(axis=0)

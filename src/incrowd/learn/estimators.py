@@ -143,6 +143,7 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         bins: int | None = None,
         expected_rows: int | None = None,
         depth: int | None = None,
+        smallest_share: float | str | None = None,
     ) -> None:
         self.policy = policy
         self.epsilon = epsilon
@@ -153,6 +154,7 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         self.bins = bins
         self.expected_rows = expected_rows
         self.depth = depth
+        self.smallest_share = smallest_share
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -41,6 +41,7 @@ class ModelForm(StrEnum):
     ADDITIVE_SUMS = "additive-sums"
     SAMPLED_ADDITIVE = "sampled-additive"
     LEAST_SQUARES = "least-squares"
+    LINEAR = "linear"
     DECISION_TREES = "decision-trees"
     RANDOM_TREES = "random-trees"
     REGRESSION_TREES = "regression-trees"
@@ -61,6 +62,7 @@ _WORDS = {
     ModelForm.ADDITIVE_SUMS: "additive, by noisy sums and gradients",
     ModelForm.SAMPLED_ADDITIVE: "additive, by noisy gradients of samples",
     ModelForm.LEAST_SQUARES: "least squares from noisy products",
+    ModelForm.LINEAR: "least squares with confidence intervals, from noisy products",
     ModelForm.DECISION_TREES: "decision trees",
     ModelForm.RANDOM_TREES: "random trees, each from rows of its own",
     ModelForm.REGRESSION_TREES: "regression trees",
