@@ -217,6 +217,10 @@ class Regressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self.model_.numbers(rows)
 
+    def predict_interval(self, X: object, level: float = 0.95) -> NDArray[np.float64]:  # noqa: N803
+        """Return the ends of an interval for each row, two columns: for `model: linear`, and it costs nothing."""
+        return np.column_stack(self.model_.intervals(self._rows(X), level))
+
     def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
         """Return R², with a warning where the rows are those that were learned from."""
         self._warn_of_training_rows(X)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.drawing.card import LISTED, card, facts, grid, plain
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.shared.fits import Floats
 from incrowd.methods.learning.shared.inference import LinearInference
@@ -27,6 +28,7 @@ TABLE = pa.schema(
 """The table of a model: a line for each of its numbers."""
 _VERSION = 1
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+_SHOWN = 12  # names of columns and outputs in a notebook
 _DIGITS = 9  # of a stored weight: a model file is read on every machine alike
 _KEYS = frozenset(
     (
@@ -53,7 +55,7 @@ class ScoreLink(StrEnum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedModel(ModelFile):
     """What every model has: its use, the columns that it reads, its outputs, and a table of numbers for each column.
 
@@ -78,6 +80,28 @@ class LearnedModel(ModelFile):
     def ordered(self) -> tuple[bool, ...]:
         """Of which columns the codes have an order."""
         return tuple(column.ordered for column in self.columns)
+
+    def __repr__(self) -> str:
+        return plain("learned model", self._facts)
+
+    def _repr_html_(self) -> str:
+        lines = [] if self.inference is None else [list(row.values()) for row in self.coefficients().to_pylist()]
+        parts = [grid(["column", "value", "estimate", "low", "high"], lines[:LISTED])] if lines else []
+        return card("learned model", facts(self._facts), *parts)
+
+    @property
+    def _facts(self) -> list[tuple[str, str]]:
+        """What it is, for people."""
+        names = [column.name for column in self.columns]
+        numbers = self.offset.size + sum(table.size for table in self.tables)
+        numbers += sum(tree.leaves.size for tree in self.trees)
+        outputs = ", ".join(self.outputs[:_SHOWN]) + (", …" if len(self.outputs) > _SHOWN else "")
+        return [
+            ("gives", f"{self.use}: {outputs}"),
+            *([] if self.target is None else [("predicts", self.target)]),
+            ("reads", ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")),
+            ("numbers", f"{numbers:,}"),
+        ]
 
     def codes(self, table: pa.Table) -> NDArray[np.int64]:
         """Return the codes of rows, one row each."""
