@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.drawing.card import LISTED, card, facts, grid, plain
+from incrowd.drawing.card import LISTED, card, grid, plain
+from incrowd.drawing.card import facts as fact_table
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.shared.fits import Floats
 from incrowd.methods.learning.shared.inference import LinearInference
@@ -82,15 +83,15 @@ class LearnedModel(ModelFile):
         return tuple(column.ordered for column in self.columns)
 
     def __repr__(self) -> str:
-        return plain("learned model", self._facts)
+        return plain("learned model", self.facts)
 
     def _repr_html_(self) -> str:
         lines = [] if self.inference is None else [list(row.values()) for row in self.coefficients().to_pylist()]
         parts = [grid(["column", "value", "estimate", "low", "high"], lines[:LISTED])] if lines else []
-        return card("learned model", facts(self._facts), *parts)
+        return card("learned model", fact_table(self.facts), *parts)
 
     @property
-    def _facts(self) -> list[tuple[str, str]]:
+    def facts(self) -> list[tuple[str, str]]:
         """What it is, for people."""
         names = [column.name for column in self.columns]
         numbers = self.offset.size + sum(table.size for table in self.tables)
