@@ -214,7 +214,7 @@ def everything(seeds: int) -> None:
 
 def clusters(seeds: int) -> None:
     """Print the cost of k-means on the rows of `learning_peers.blobs`, with and without a number of rows, and PCA."""
-    from learning_peers import BLOBS, blobs
+    from bench.learning_peers import BLOBS, blobs
 
     for k, width, kind in BLOBS:
         columns = {f"c{place}": {"type": "decimal", "bounds": [-1, 1]} for place in range(width)}

@@ -17,9 +17,12 @@ LINES, WIDE = 100, 120_000
 def run(code: str, names: dict[str, Any]) -> Any:
     """Run a cell as a kernel does, and return the value of a last line that is an expression."""
     tree = ast.parse(code)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     exec(compile(tree, "cell", "exec"), names)
-    return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    value = last.value if isinstance(last, ast.Expr) else ast.Constant(None, lineno=1, col_offset=0)
+    return eval(compile(ast.Expression(value), "cell", "eval"), names)
 
 
 def test_there_is_one_for_each_persona() -> None:

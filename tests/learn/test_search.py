@@ -24,7 +24,7 @@ from incrowd.workflows.verify.verify import verify
 from tests.learn.test_estimators import policy as bare
 from tests.learn.test_estimators import rows
 
-GRID = {"model": ["naive-bayes", "additive"], "bins": [4, 8]}
+GRID: dict[str, list[object]] = {"model": ["naive-bayes", "additive"], "bins": [4, 8]}
 
 
 def policy(folder: Path, epsilon: float = 200.0) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def plain(title: str, lines: Iterable[tuple[str, str]], table: RenderedAnswer | 
     listed = [(name, value) for name, value in lines]
     width = max((len(name) for name, _ in listed), default=0)
     rows = [] if table is None else [table.header, *table.lines[:LISTED]]
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [list(map(str, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     text_rows = ["  ".join(f"{cell:{size}}" for cell, size in zip(row, widths, strict=True)).rstrip() for row in cells]
     more = [f"… {len(table.lines):,} rows"] if table is not None and len(table.lines) > LISTED else []

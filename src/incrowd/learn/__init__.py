@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from incrowd.learn.estimators import PCA, Classifier, KMeans, PrivacyWarning, Regressor
+    from incrowd.learn.estimators import PCA, Classifier, KMeans, Regressor
+    from incrowd.learn.search import PrivacyWarning
 
 __all__ = ["PCA", "Classifier", "KMeans", "PrivacyWarning", "Regressor"]
 

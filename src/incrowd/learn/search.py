@@ -95,7 +95,7 @@ def _cost_of(around: FrameType, estimator: Any) -> SearchCost:
     owner = around.f_locals.get("self")
     folds = around.f_locals.get("n_splits") or getattr(owner, "n_splits_", None)  # where older and newer versions are
     if owner is None:  # a cross-validation
-        cv = around.f_locals.get("cv")
+        cv: Any = around.f_locals.get("cv")
         fits = cv.get_n_splits() if hasattr(cv, "get_n_splits") else 1
         return SearchCost(fits, fits * estimator.plan().epsilon, at_least=fits == 1)
     if isinstance(owner, GridSearchCV) and folds is not None:

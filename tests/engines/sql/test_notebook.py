@@ -1,4 +1,4 @@
-"""DuckDB in notebooks: without ipywidgets, changing its progress bar is an error, so that an absent one stays as it is."""
+"""DuckDB in notebooks: without ipywidgets, changing its progress bar is an error, so an absent one is left alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from incrowd.core.limits import Limits
 from incrowd.engines.sql.duckdb import _confine
+from incrowd.engines.sql.engine import Limits
 
 
 class Notebook:

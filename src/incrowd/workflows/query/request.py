@@ -174,8 +174,8 @@ class BatchAnswer:
 
     def __repr__(self) -> str:
         numbered = enumerate(self.answers, start=1)
-        shown = [plain(f"answer {number}", _notes(answer), answer.rendered) for number, answer in numbered]
-        return "\n".join([*shown, plain("cost of all", [*self.costs, *_noted(self._note)])])
+        cards = [plain(f"answer {number}", _notes(answer), answer.rendered) for number, answer in numbered]
+        return "\n".join([*cards, plain("cost of all", [*self.costs, *_noted(self._note)])])
 
     def _repr_html_(self) -> str:
         cards = (

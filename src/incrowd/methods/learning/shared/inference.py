@@ -97,7 +97,7 @@ class LinearInference:
             raise ValueError("inference")
         if not all(np.isfinite(part).all() for part in numbers) or not math.isfinite(variance):
             raise ValueError("inference")
-        return cls(terms, values, *numbers, variance)
+        return cls(terms, values, numbers[0], numbers[1], variance)
 
 
 def _text(value: Any) -> str | None:
@@ -130,5 +130,6 @@ def least_squares(products: NoisyProducts, rows: float) -> tuple[Floats, Floats,
     np.fill_diagonal(moved, beside + noise @ line**2)
     left = square - cross @ line
     doubt = float(products.deviations[-1, -1]) ** 2 + 4.0 * beside @ line**2 + 2.0 * (line**2) @ noise @ (line**2)
-    variance = max(0.0, left + math.sqrt(doubt)) / (rows - len(own))
-    return line, variance * inverse + inverse @ moved @ inverse, variance
+    variance = max(0.0, float(left) + math.sqrt(float(doubt))) / (rows - len(own))
+    covariance: Floats = variance * inverse + inverse @ moved @ inverse
+    return line, covariance, variance
