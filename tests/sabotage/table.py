@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.sabotage.guards import GUARDS
 from tests.sabotage.sabotage import Sabotage, area
+from tests.sabotage.tables import TABLES
 
 _SELECTION, _ADD, _VECTOR = "mechanisms/selection.py", "mechanisms/add_noise.py", "mechanisms/vector_noise.py"
 NOISE = (
@@ -318,4 +319,4 @@ SYNTHESIS = (
         ),
     ),
 )
-SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *GUARDS)
+SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *TABLES, *GUARDS)

@@ -97,6 +97,11 @@ class Step:
     glyph: ClassVar[str | None] = None
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns whose labels it makes itself: open at the ends, also where the values are numbers."""
+        return ()
+
+    @property
     def sentence(self) -> str:
         """What happens, in words."""
         raise NotImplementedError

@@ -25,7 +25,7 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
-from incrowd.verifier.files import tables_of
+from incrowd.verifier.files import documents_of, tables_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE
 from incrowd.workflows.registry import MODELS
@@ -70,7 +70,8 @@ def read_publication(
             raise InvalidParameter(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
             )
-        named = [Path(file.name) for file in tables_of(certificate)]
+        beside = documents_of(certificate)
+        named = [Path(file.name) for file in tables_of(certificate) if file.name not in beside]
         files = [release / file.name for file in named if file.suffix not in _DOCUMENTS]
     if not files:
         raise SourceUnreadable(f"{release} has no table: it stayed in memory, or is elsewhere.")

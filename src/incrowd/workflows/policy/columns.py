@@ -139,7 +139,7 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
         return Calendar(_expect(domain, Dates, "dates"), tuple(map(Period, rule.dates)), provenance)
     if rule.intervals is not None:
         numbers = _expect(domain, Numbers, "intervals")
-        moved = section.outside in (None, Outside.ENDS) and numbers.closed
+        moved = section.outside in (None, Outside.ENDS, Outside.BOUND) and numbers.closed
         if moved and rule.open_ends is False:
             raise InvalidParameter(
                 "open_ends: false would give the label of an interval to values outside of it, since those go to the "

@@ -289,9 +289,10 @@ class ColumnSection(Section):
     hierarchy: HierarchySection | None = Field(None, description="How its values are generalized, level by level.")
     separator: str | None = Field(None, description="For a column of item sets: the separator of items in text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is suppressed; or a value instead.")
-    outside: Literal["other", "ends", "drop"] | None = Field(
+    outside: Literal["other", "ends", "bound", "drop"] | None = Field(
         None,
-        description="Values outside: one class 'other', the nearest bound, whose label says so, or no row at all.",
+        description="Values outside: one class 'other'; ends, labels such as '2024 or earlier'; bound, where numbers "
+        "are published and the bound stands for those beyond it; or no row at all.",
     )
     clean: CleanSection | None = Field(None, description="How its cells are rewritten when they are read.")
     max_length: MaxLength = Field(

@@ -131,5 +131,5 @@ def least_squares(products: NoisyProducts, rows: float) -> tuple[Floats, Floats,
     left = square - cross @ line
     doubt = float(products.deviations[-1, -1]) ** 2 + 4.0 * beside @ line**2 + 2.0 * (line**2) @ noise @ (line**2)
     variance = max(0.0, float(left) + math.sqrt(float(doubt))) / (rows - len(own))
-    covariance: Floats = variance * inverse + inverse @ moved @ inverse
+    covariance: Floats = np.asarray(variance * inverse + inverse @ moved @ inverse, np.float64)
     return line, covariance, variance
