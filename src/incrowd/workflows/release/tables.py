@@ -55,15 +55,15 @@ class ReleaseTerms:
 
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
     release that is tried again with the same `key` is the same release.
-    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.  `searched` says that
-    a search chose the policy's parameters by scores of the rows.
+    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.  `searched` says
+    that a search chose the policy's parameters by scores of the rows.
     """
 
     hold_out: Fraction | None = None
     anyway: bool = False
-    searched: bool = False
     key: str | None = None
     before_charge: Callable[[], None] | None = None
+    searched: bool = False
 
 
 AS_IT_IS = ReleaseTerms()
