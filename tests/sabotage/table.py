@@ -273,6 +273,17 @@ LEARNING = (
         ),
         ("methods/learning/tuning.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
+    *area(
+        "searches",
+        "tests/learn/test_search.py",
+        ("workflows/release/tables.py", "if terms.searched:", "if False:"),
+        ("learn/search.py", "if cost.epsilon > left:", "if False:"),
+        (
+            "core/steps/around.py",
+            "Precondition(condition.term, Status.NOT_MET) if condition.term == ONCE else condition",
+            "condition",
+        ),
+    ),
 )
 _SEARCH, _BUDGET = "methods/synthesis/marginals/search.py", "methods/synthesis/marginals/budget.py"
 _EVALUATION, _MARGINALS = "methods/synthesis/marginals/evaluation.py", "methods/synthesis/marginals/method.py"

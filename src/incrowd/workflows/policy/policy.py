@@ -113,18 +113,26 @@ PolicyLike = str | Path | Mapping[str, Any] | Policy
 """A policy: the path of its file, its text (of several lines), a mapping of the same shape, or one that was read."""
 
 
-def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | None = None) -> Policy:
+def load_policy(
+    policy: PolicyLike,
+    until: int | None = None,
+    folder: Path | None = None,
+    changes: Mapping[str, object] | None = None,
+) -> Policy:
     """Read a policy from a file, from its text, or from a mapping of the same shape; one that was read stays as it is.
 
     A text has more than one line; a relative path in it starts from the current folder, as in a mapping, or from the
-    one that is given.  Of a list of steps, only so many are read if `until` says so.
+    one that is given.  Of a list of steps, only so many are read if `until` says so; `changes` are parameters of
+    `release:` that take the place of those in the policy, as if they were written there; its method stays.
     """
     if isinstance(policy, Policy):
-        return policy
+        return _unchanged(policy, changes)
     if isinstance(policy, Mapping):
-        return policy_of(_until(Document(_texts(policy)), until), folder or Path.cwd(), "the policy")
+        document = _until(Document(_texts(policy)), until)
+        return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     if isinstance(policy, str) and "\n" in policy:
-        return policy_of(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
+        document = _until(read_document(policy), until)
+        return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     path = Path(policy)
     try:
         with path.open("rb") as file:  # it may be a pipe: the person who names a policy knows
@@ -133,7 +141,28 @@ def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | Non
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return policy_of(_until(read_document(text), until), path.resolve().parent, str(path))
+    return policy_of(_changed(_until(read_document(text), until), changes), path.resolve().parent, str(path))
+
+
+def _unchanged(policy: Policy, changes: Mapping[str, object] | None) -> Policy:
+    if changes:
+        raise InvalidParameter(
+            f"{', '.join(changes)}: a policy that was read already cannot be changed. Give the policy as a file, a "
+            "text or a mapping."
+        )
+    return policy
+
+
+def _changed(document: Document, changes: Mapping[str, object] | None) -> Document:
+    """Return the document with other parameters of its one method."""
+    content = document.content
+    if not changes or not isinstance(content, dict):
+        return document
+    release = content.get("release")
+    if release is not None and not isinstance(release, dict):
+        raise InvalidParameter(f"{', '.join(changes)}: release: is a list of steps, which has no such parameter.")
+    named = {} if release is None or "method" not in release else {"method": release["method"]}
+    return Document({**content, "release": {**(release or {}), **_texts(changes), **named}}, document.lines)
 
 
 def _until(document: Document, until: int | None) -> Document:
