@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from itertools import starmap
 from typing import TypeVar
 
@@ -20,18 +21,30 @@ from incrowd.accounting.ledger.datasets import (
     registered,
     standing_of,
 )
+from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.request import (
     Accountant,
     Part,
     Price,
     Request,
+    SeriesTerms,
     carving,
     charging,
+    opening,
     registering,
     repeating,
     signed,
 )
-from incrowd.accounting.ledger.status import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
+from incrowd.accounting.ledger.status import (
+    BudgetStatus,
+    ChargeWithoutRelease,
+    Entry,
+    Overview,
+    SeriesPrice,
+    SeriesStatus,
+    overview,
+    unfinished,
+)
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
@@ -113,13 +126,78 @@ class Ledger:
         release: str,
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
+        period: PeriodCharge | None = None,
     ) -> Entry:
         """Charge several datasets for one release that reads them all: every one of them, or none.
 
-        Datasets that are declared with it are registered in the transaction of their first charge.
+        Datasets that are declared with it are registered in the transaction of their first charge.  A release of one
+        `period` is charged to that period, any other release of a dataset with periods to every one of them.
         """
-        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, period)
         return self._enter(replace(request, declared=tuple(declared)))
+
+    def open_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesStatus:
+        """Charge all releases of a series at once, if it is not open yet; return how it stands."""
+        status = self.series(dataset, terms.name)
+        if status is None:
+            self._enter(replace(opening(self.price, dataset, terms), declared=tuple(declared)))
+            status = self.series(dataset, terms.name)
+        if status is None:
+            raise LedgerCorrupted("the ledger does not hold the series that was opened.")
+        return status
+
+    def preview_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesPrice:
+        """Return what a series would cost; a budget that does not cover it is refused.  Nothing is written."""
+        request = replace(opening(self.price, dataset, terms), declared=tuple(declared))
+        self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
+        body = request.body
+        return SeriesPrice(terms.name, body["releases"], Decimal(body["epsilon"]), Decimal(body["delta"]))
+
+    def series(self, dataset: str, series: str) -> SeriesStatus | None:
+        """Return a series that was charged at once; None where there is none of that name."""
+
+        def find(reader: Reader) -> SeriesStatus | None:
+            stored = reader.value(("dataset", dataset))
+            value = None if stored is None else reader.value(("series", stored["root"], series))
+            return None if value is None else SeriesStatus.from_json(series, value)
+
+        return self.chain.read(find)
+
+    def draw(self, guarantee: Guarantee, dataset: str, release: str, price: SeriesPrice, period: PeriodCharge) -> Entry:
+        """Enter one release of a series, which was charged when the series was opened."""
+        return self._enter(charging(self.price, [Part(dataset, guarantee, series=price)], release, None, period))
+
+    def runs(self, dataset: str, series: str) -> dict[str, list[dict[str, str]]]:
+        """Return the releases of each period of a series, in the order of their charges: id and policy of each."""
+
+        def find(reader: Reader) -> dict[str, list[dict[str, str]]]:
+            stored = reader.value(("dataset", dataset))
+            values = {} if stored is None else reader.values(("run", stored["root"], series))
+            return {key[3]: value for key, value in values.items()}
+
+        return self.chain.read(find)
+
+    def spent_by_period(self, dataset: str) -> dict[str, Amount]:
+        """Return what was charged to each period of a dataset alone."""
+
+        def find(reader: Reader) -> dict[str, Amount]:
+            values = reader.values(("period", known_dataset(reader.value, dataset)))
+            return {key[2]: Amount.from_json(value["spent"]) for key, value in values.items()}
+
+        return self.chain.read(find)
+
+    def ended(self, dataset: str, series: str) -> bool:
+        """Whether a series was closed."""
+
+        def find(reader: Reader) -> bool:
+            stored = reader.value(("dataset", dataset))
+            return stored is not None and bool(reader.value(("ended", stored["root"], series)))
+
+        return self.chain.read(find)
+
+    def end(self, dataset: str, series: str, who: str, why: str) -> Entry:
+        """Close a series: nothing more is released in it, and nothing is refunded."""
+        return self._enter(signed("end", dataset, {"series": name(series, "a series")}, who, why))
 
     def conclude(self, charge: Entry, certificate: str | None) -> None:
         """Record the outcome of a charge: the digest of its certificate, or None where nothing was released.
@@ -157,10 +235,14 @@ class Ledger:
             _or_raise(self.chain.transact(lambda writer: register(writer, request)))
 
     def preview(
-        self, guarantees: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
+        self,
+        guarantees: Mapping[str, Guarantee],
+        analyst: str | None = None,
+        declared: Sequence[Declaration] = (),
+        period: PeriodCharge | None = None,
     ) -> tuple[BudgetStatus, ...]:
         """Return the budget status after a charge, or refuse it; nothing is spent or written."""
-        request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst, period)
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.datasets import Declaration, name
-from incrowd.accounting.ledger.status import Entry
+from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.status import Entry, SeriesPrice
 from incrowd.core.codec import encode
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, LossRule, ZeroConcentrated
@@ -76,10 +77,28 @@ class Part:
     dataset: str
     guarantee: Guarantee
     account: str | None = None
+    series: SeriesPrice | None = None
 
 
-def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None) -> Request:
-    """Return the request to charge all parts for one release.
+@dataclass(frozen=True)
+class SeriesTerms:
+    """A series before its first period: its name, the policy, how many periods and spare runs, and its guarantees.
+
+    `each` is the guarantee of one release, `whole` that of all of them together.
+    """
+
+    name: str
+    policy: str
+    periods: int
+    spare: int
+    each: Guarantee
+    whole: Guarantee
+
+
+def charging(
+    price: Price, parts: Sequence[Part], release: str, analyst: str | None, period: PeriodCharge | None = None
+) -> Request:
+    """Return the request to charge all parts for one release, of one period where one is given.
 
     >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
@@ -95,6 +114,7 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
         "parts": [paid for paid, _ in priced],
         "release": name(release, "a release"),
         "analyst": None if analyst is None else name(analyst, "an analyst"),
+        **({} if period is None else {"period": period.to_json()}),
     }
     refusal = next((refusal for _, refusal in priced if refusal), None)
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
@@ -115,6 +135,25 @@ def repeating(charged: Entry, analyst: str | None) -> Request:
         "analyst": None if analyst is None else name(analyst, "an analyst"),
     }
     return Request("repeat", body, tuple(part["dataset"] for part in paid))
+
+
+def opening(price: Price, dataset: str, terms: SeriesTerms) -> Request:
+    """Return the request to open a series: the price of all its releases together."""
+    spend = price.spend(terms.whole.loss, terms.whole.delta, terms.whole.unit.adjacency)
+    body = {
+        "dataset": dataset,
+        "series": name(terms.name, "a series"),
+        "policy": terms.policy,
+        "periods": terms.periods,
+        "spare": terms.spare,
+        "releases": terms.periods + terms.spare,
+        "guarantee": terms.whole.to_json(),
+        "each": terms.each.to_json(),
+        "epsilon": _up(spend.epsilon),
+        "delta": _up(spend.delta),
+        "rule": encode(spend.rule),
+    }
+    return Request("series", body, (dataset,))
 
 
 def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Fraction) -> Request:
@@ -138,6 +177,8 @@ def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: s
 
 def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
     stated = {"dataset": part.dataset, "guarantee": part.guarantee.to_json(), "account": part.account, **_FREE}
+    if part.series is not None:
+        return {**stated, "rule": encode(part.series.rule), "series": part.series.to_json()}, None
     try:
         return stated | (_spend(price, part.guarantee) if part.account is None else _draw(price, part.guarantee)), None
     except Refused as refusal:

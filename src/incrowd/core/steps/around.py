@@ -51,6 +51,10 @@ NEEDS_ADDING = (
     "who consent would have to be public, and it is not. Write adjacency: add-remove."
 )
 NEEDS_PEOPLE = "people give consent: name the person ID column, dataset.unit.column."
+NEEDS_ALL_PERIODS = (
+    "a consent gate needs the unit person: consent is given for all periods, and one period's guarantee would not hide "
+    "it. Leave out each: period."
+)
 NEEDS_NODES = (
     "a consent gate needs the unit node: where edges are protected the nodes are public, and the remaining nodes would "
     "show who consented. Write unit: {kind: node}."
@@ -143,6 +147,8 @@ def require_gate(unit: Unit) -> None:
     """
     if unit.kind is Kind.EDGE:
         raise InvalidParameter(NEEDS_NODES)
+    if unit.kind is Kind.PERSON_PERIOD:
+        raise InvalidParameter(NEEDS_ALL_PERIODS)
     if unit.kind not in (Kind.PERSON, Kind.NODE):
         raise InvalidParameter(NEEDS_PEOPLE)
     if unit.adjacency is Adjacency.REPLACE:

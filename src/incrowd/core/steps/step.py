@@ -200,6 +200,7 @@ def unit_assumption(unit: Unit) -> Assumption:
 _UNIT_ASSUMPTIONS = {
     Kind.ROW: ROW_IS_PERSON,
     Kind.PERSON: PERSON_COLUMN,
+    Kind.PERSON_PERIOD: PERSON_COLUMN,
     Kind.EDGE: EDGE_IS_HIDDEN,
     Kind.RELATION: RELATION_IS_HIDDEN,
     Kind.NODE: NODE_IS_PERSON,

@@ -201,6 +201,9 @@ def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelL
 def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
     if unit.kind is Kind.PERSON:
         short, full = "Each person", f"The column “{unit.column}” identifies people; {_rows(unit)}."
+    elif unit.kind is Kind.PERSON_PERIOD:
+        short = "Each person in one period"
+        full = f"The column “{unit.column}” identifies people; in each period, {_rows(unit)}."
     elif unit.kind is Kind.ROW:
         short, full = "Each row", "Each row is one person: nobody may have more than one row in the table."
     else:
@@ -211,6 +214,9 @@ def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
         else "Protected: whether one edge exists. Other edges of the same two nodes are protected one by one and may "
         "reveal it. Not protected: nodes, their number and their columns."
         if unit.kind is Kind.RELATION
+        else "Protected: whether someone has rows in this period, and what they say. For somebody in several periods the "
+        "losses add up."
+        if unit.kind is Kind.PERSON_PERIOD and unit.adjacency is Adjacency.ADD_REMOVE
         else "Protected: whether someone is in the data, and so everything about that person."
         if unit.adjacency is Adjacency.ADD_REMOVE
         else "Protected: what someone's record says. Not protected: how many people are in the data."

@@ -98,7 +98,7 @@ class Itemsets(Method):
     def plan(self, schema: Schema) -> Plan:
         """Guarantee a form, from the schema alone; k^m-anonymity allows rows that are like no other."""
         steps = self.steps(schema)
-        if schema.unit.kind is Kind.PERSON:
+        if schema.unit.kind.of_people:
             raise InvalidParameter(
                 "method itemsets reads all items of a person from one row: gather them there, and leave the unit's "
                 "column out."
