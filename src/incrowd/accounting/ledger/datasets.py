@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.periods import totals_of_periods
+from incrowd.accounting.ledger.periods import spent_in, totals_of_periods
 from incrowd.accounting.ledger.status import BudgetStatus, DatasetTerms, Totals
 from incrowd.core.calendar import Calendar
 from incrowd.core.unit import Kind, Unit
@@ -101,11 +101,14 @@ def totals_of(values: Values, root: str) -> Totals:
     return Totals.from_json(values(("spent", root)))
 
 
-def standing_of(values: Values, root: str) -> BudgetStatus:
-    """Return terms and totals of a registered dataset."""
+def standing_of(values: Values, root: str, label: str | None = None) -> BudgetStatus:
+    """Return terms and totals of a registered dataset, and of one of its periods where one is named."""
     terms = terms_of(values, root)
-    periods = None if terms.calendar is None else totals_of_periods(values, root)
-    return BudgetStatus(root, terms, totals_of(values, root), periods)
+    if terms.calendar is None:
+        return BudgetStatus(root, terms, totals_of(values, root))
+    periods = totals_of_periods(values, root)
+    here = None if label is None else periods.every.plus(spent_in(values, root, label))
+    return BudgetStatus(root, terms, totals_of(values, root), periods, here)
 
 
 def after(values: Values, sets: Sets) -> Values:

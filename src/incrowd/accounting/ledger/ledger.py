@@ -347,7 +347,8 @@ def enter(writer: Writer, request: Request) -> Entry | Refused:
         if changes:
             writer.append(registration.kind, registration.body, changes)
     link = writer.append(request.kind, request.body, sets)
-    return Entry.of(link, _standings(writer.value, request.datasets))
+    bare = Entry.of(link)
+    return replace(bare, standings=_standings(writer.value, request.datasets, bare.period))
 
 
 def register(writer: Writer, request: Request) -> BudgetStatus | Refused:
@@ -388,9 +389,9 @@ def _as_declared(values: Values, dataset: str | Declaration) -> tuple[Values, st
     return values, known_dataset(values, dataset)
 
 
-def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[BudgetStatus, ...]:
+def _standings(values: Values, datasets: tuple[str, ...], label: str | None = None) -> tuple[BudgetStatus, ...]:
     roots = dict.fromkeys(known_dataset(values, dataset) for dataset in datasets)
-    return tuple(standing_of(values, root) for root in roots)
+    return tuple(standing_of(values, root, label) for root in roots)
 
 
 def _or_raise(outcome: T | Refused) -> T:

@@ -91,6 +91,8 @@ class BudgetStatus:
     terms: DatasetTerms
     totals: Totals
     periods: PeriodTotals | None = None
+    here: Amount | None = None
+    """What one period has lost, where an entry is about one: by what was charged for it and for every period."""
 
     @property
     def epsilon(self) -> Decimal:
@@ -214,6 +216,12 @@ class Entry:
     def sequence(self) -> int:
         """The number of the entry, counted from 1."""
         return self.anchor.sequence
+
+    @property
+    def period(self) -> str | None:
+        """The period that a charge is about, if it is about one."""
+        stored = self.body.get("period")
+        return None if stored is None else str(stored["label"])
 
     @property
     def charged(self) -> tuple[Charged, ...]:

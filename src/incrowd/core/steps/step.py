@@ -95,6 +95,8 @@ class Step:
     kind: ClassVar[str]
     title: ClassVar[str]
     glyph: ClassVar[str | None] = None
+    whole_series: ClassVar[bool] = False
+    """Whether what it guarantees is guaranteed for all releases of a series together."""
 
     @property
     def sentence(self) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
@@ -51,10 +52,12 @@ class ReleaseTerms:
     """What the data holder adds to a policy for one release: a share of people held out, and `anyway`.
 
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.
+    `period` is the one that is charged, where the policy was read for one.
     """
 
     hold_out: Fraction | None = None
     anyway: bool = False
+    period: PeriodCharge | None = None
 
 
 AS_IT_IS = ReleaseTerms()
@@ -115,7 +118,7 @@ def release_in_memory(
     terms: ReleaseTerms = AS_IT_IS,
 ) -> tuple[Any, Certificate]:
     """Charge a policy's plan, or another plan for its rows, and carry it out; return the output and its certificate."""
-    background = Background(find_book(policy), admit(policy, data))
+    background = Background(find_book(policy), admit(policy, data), period=terms.period)
     if not terms.anyway:
         require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
@@ -153,7 +156,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
     if not terms.anyway:
         require_linked(policy, earlier)
-    background = Background(ledger, admit(policy, data), earlier)
+    background = Background(ledger, admit(policy, data), earlier, terms.period)
     steps = (*_hold_out(terms), *_rerun(policy, background), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
@@ -192,7 +195,7 @@ def _accompany(
     policy, background, prepared = order.policy, order.background, made.opened
     written = Written(certificate, stage.public, order.plan.smallest_class)
     notes = hold_against(written, background.earlier, policy)
-    table = Table(policy.schema, prepared.source, prepared.engine)
+    table = Table(policy.schema, prepared.reading, prepared.engine)
     people = participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
     internal = write_internal(stage, order, folder, prepared.key, source)

@@ -22,7 +22,6 @@ from incrowd.core.sets import Rows, Sets, read_sets
 from incrowd.core.steps.rows import Recode, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind
 from incrowd.criteria.itemsets import KmAnonymity, KmClaim, check, smallest_support
 from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
