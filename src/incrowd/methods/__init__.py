@@ -11,6 +11,7 @@ METHODS: Mapping[str, str] = {
     "blended-histogram": "incrowd.methods.histograms.blended",
     "private-histogram": "incrowd.methods.histograms.private",
     "most-common": "incrowd.methods.histograms.most_common",
+    "continual": "incrowd.methods.histograms.continual.method",
     "marginals": "incrowd.methods.synthesis.marginals.method",
     "tree": "incrowd.methods.synthesis.tree",
     "classifier": "incrowd.methods.learning.classifier.method",

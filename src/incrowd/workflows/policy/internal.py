@@ -11,6 +11,8 @@ from typing import Any
 from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.policy.policy import Policy
 
+FOR_HOLDER = "cells.json"
+"""What an output leaves with the data holder: true cells of a protected table, counts of a period."""
 INTERNAL = "internal.json"
 _PRIVATE = 0o600
 

@@ -39,6 +39,7 @@ from incrowd.workflows.release.differences import Earlier
 from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
+from incrowd.workflows.release.running import running_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,9 +170,10 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
+    opened: Any = running_rows(policy, ledger, table) if policy.method.running else table
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
-    return PreparedTable(table, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
+    return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
 
 
 def _in_period(policy: Policy, source: Rows, admitted: Rows | None) -> Any:

@@ -23,7 +23,7 @@ from incrowd.workflows.consent.participants import keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
-from incrowd.workflows.policy.internal import internal_folder, write_private
+from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book
 from incrowd.workflows.policy.policy import Policy, PolicyLike
 from incrowd.workflows.registry import MODELS
@@ -61,7 +61,6 @@ class ReleaseTerms:
 
 
 AS_IT_IS = ReleaseTerms()
-_FOR_HOLDER = "cells.json"
 
 
 def share_of(text: str | None) -> Fraction | None:
@@ -204,7 +203,7 @@ def _accompany(
         keep_held_out(prepared.held_out, internal)
     holder = getattr(made.output, "holder", None)
     if holder:
-        write_private(internal / _FOR_HOLDER, holder)
+        write_private(internal / FOR_HOLDER, holder)
     stages = getattr(made.output, "stages", ())
     if stages:
         keep_steps(internal, stages, made.output.quasi)

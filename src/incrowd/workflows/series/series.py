@@ -183,8 +183,8 @@ def _missing(series: Series, status: PeriodStatus) -> str:
         else "--again releases it again, charged in sequence."
     )
     return (
-        f"period {status.label} is missing: its rows were opened and nothing was delivered, unless another process still "
-        f"runs. Its charge is not refunded. Nothing was charged now. {way}"
+        f"period {status.label} is missing: its rows were opened and nothing was delivered, unless another process "
+        f"still runs. Its charge is not refunded. Nothing was charged now. {way}"
     )
 
 
