@@ -11,7 +11,6 @@ METHODS: Mapping[str, str] = {
     "blended-histogram": "incrowd.methods.histograms.blended",
     "private-histogram": "incrowd.methods.histograms.private",
     "most-common": "incrowd.methods.histograms.most_common",
-    "continual": "incrowd.methods.histograms.continual.method",
     "marginals": "incrowd.methods.synthesis.marginals.method",
     "tree": "incrowd.methods.synthesis.tree",
     "classifier": "incrowd.methods.learning.classifier.method",
@@ -59,3 +58,6 @@ GRAPHS: Mapping[str, str] = {
     "degree-sequence": "incrowd.methods.graphs.degree_sequence",
 }
 """Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""
+
+SERIES: Mapping[str, str] = {"continual": "incrowd.methods.histograms.continual.method"}
+"""Every method that is one plan for all periods of a calendar: a policy with `period:` asks for them."""

@@ -117,7 +117,9 @@ def _files(package: str) -> Iterator[tuple[Path, str]]:
 
 def _refuse_taken(name: str, distribution: str) -> None:
     other = _admitted.get(name)
-    if name in methods.METHODS or name in methods.GRAPHS or (other and other.code.distribution != distribution):
+    if name in (*methods.METHODS, *methods.SERIES, *methods.GRAPHS) or (
+        other and other.code.distribution != distribution
+    ):
         owner = "incrowd" if other is None else other.code.distribution
         raise InvalidParameter(f"{distribution!r} cannot call a method {name!r}: {owner} has one of this name.")
 
@@ -158,6 +160,11 @@ LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
 def method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy of a table can ask for."""
     return tuple(methods.METHODS)
+
+
+def series_method_names() -> tuple[str, ...]:
+    """Return the names of the methods that a policy of a table with periods can ask for besides."""
+    return tuple(methods.SERIES)
 
 
 def graph_method_names() -> tuple[str, ...]:
@@ -202,7 +209,9 @@ def _module(name: str) -> ModuleType:
 def _place(name: str) -> str:
     """Return the module of a method: one of ours, or one of a distribution that was named in this process."""
     outside = admitted(name)
-    place = {**methods.METHODS, **methods.GRAPHS, **OTHERS}.get(name, None if outside is None else outside.module)
+    place = {**methods.METHODS, **methods.SERIES, **methods.GRAPHS, **OTHERS}.get(
+        name, None if outside is None else outside.module
+    )
     if place is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return place
@@ -241,5 +250,6 @@ def whole_glossary() -> dict[str, Any]:
 def names() -> Iterator[str]:
     """Yield everything that makes certified releases."""
     yield from methods.METHODS
+    yield from methods.SERIES
     yield from methods.GRAPHS
     yield from OTHERS

@@ -15,7 +15,7 @@ from incrowd.core.plan import Method
 from incrowd.core.schema import Schema
 from incrowd.core.terms import Theorem
 from incrowd.core.unit import Kind
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, Refused
 
 if TYPE_CHECKING:
     from incrowd.workflows.policy.sections import BudgetSection, PeriodSection
@@ -150,7 +150,10 @@ def _smallest_k(method: Method, schema: Schema, releases: int) -> Method:
         )
 
     def fits(k: int) -> bool:
-        return _price(_with(method, k=k, epsilon=None), schema, releases, delta) <= limit
+        try:
+            return _price(_with(method, k=k, epsilon=None), schema, releases, delta) <= limit
+        except (InvalidParameter, Refused):  # so small a crowd has no epsilon at this delta
+            return False
 
     high = 1
     while not fits(high):

@@ -91,11 +91,9 @@ class RunningCheck(Check):
         if unit.kind is Kind.PERSON_PERIOD:
             if pattern != (1, 1) or limit is not None:
                 return Problem("a person in a period takes part in one period")
-        elif (None if limit is None else (limit.participations, limit.apart)) != (
-            None if pattern == (None, 1) else pattern
-        ):
+        elif ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
             return Problem("the noise is planned for another pattern than the one that is enforced")
-        squared = slow_squared(noise, unit.max_rows, noise.participations, noise.apart)
+        squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:
             return Problem(f"one person can change the squares by {squared}, and the noise covers {noise.squared}")
         return bins_problem(statement, (ListedBins.ALL,))

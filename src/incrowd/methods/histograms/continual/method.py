@@ -77,8 +77,8 @@ class Continual(Method):
     all releases about these people go through one ledger; the counts kept from period to period stay secret.
 
     Source: Li, Miklau, Hay, McGregor & Rastogi 2015; Henzinger, Kalinin & Upadhyay 2025; for the noise Canonne, Kamath
-    & Steinke 2020.  Given the past, what is published in period t moves by (Cu)_t, and fresh noise costs (Cu)_t²/(2·scale²); the sum is
-    at most D/(2·scale²) on every path.
+    & Steinke 2020.  Given the past, what is published in period t moves by (Cu)_t, and fresh noise costs
+    (Cu)_t²/(2·scale²); the sum is at most D/(2·scale²) on every path.
 
     >>> Continual(periods=60, epsilon=Fraction(1), delta=Fraction(1, 10**6), participations=1).choice(1).strategy
     <Strategy.NORMALIZED_ROOT: 'normalized-root'>

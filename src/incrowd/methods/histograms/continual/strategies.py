@@ -133,7 +133,7 @@ def sensitivity(matrix: Matrix, pattern: Pattern) -> int:
     periods = len(matrix)
     inner = matrix.T @ matrix
     apart, most = pattern.apart, pattern.most(periods)
-    if most > 1 and pattern.participations is None and apart == 1:
+    if most == periods:  # any set of periods: leaving out a pair never adds to the sum of those above 0
         return pattern.rows**2 * int(np.maximum(inner, 0).sum())
     total = 0
     later = _largest_later(inner)
