@@ -156,7 +156,7 @@ def charge(ledger: Ledger, world: World, unit: Unit, budget: Budget | None = Non
     for number, (label, _, epsilon) in enumerate(world.schedule):
         guarantee = cost(epsilon, unit)
         period = PeriodCharge(label, "s", "policy", again=label in drawn)
-        ledger.charge_together({"series": guarantee}, f"release {number}", None, declared, period)
+        ledger.charge_period({"series": guarantee}, f"release {number}", period, declared)
         drawn.add(label)
 
 
@@ -241,11 +241,11 @@ def test_rules_of_a_zone_that_change_never_make_periods_overlap(sqlite: str) -> 
     declared = [Declaration("series", IN_A_PERIOD, Budget.of(1), calendar=berlin)]
     january, february = (PeriodCharge(label, "s", "p", berlin.span(label)) for label in MONTHS[:2])
     assert january.span == ("2024-12-31T23:00:00+00:00", "2025-01-31T23:00:00+00:00")
-    ledger.charge_together({"series": cost("0.1", IN_A_PERIOD)}, "1", None, declared, january)
+    ledger.charge_period({"series": cost("0.1", IN_A_PERIOD)}, "1", january, declared)
     earlier = PeriodCharge(MONTHS[1], "s", "p", ("2025-01-31T22:00:00+00:00", "2025-02-28T23:00:00+00:00"))
     with pytest.raises(Refused, match="would share moments"):
-        ledger.charge_together({"series": cost("0.1", IN_A_PERIOD)}, "2", None, declared, earlier)
-    ledger.charge_together({"series": cost("0.1", IN_A_PERIOD)}, "2", None, declared, february)
+        ledger.charge_period({"series": cost("0.1", IN_A_PERIOD)}, "2", earlier, declared)
+    ledger.charge_period({"series": cost("0.1", IN_A_PERIOD)}, "2", february, declared)
 
 
 def test_keeping_the_first_w_periods_of_a_person_cascades_for_the_unit_of_a_period() -> None:
@@ -257,8 +257,12 @@ def test_keeping_the_first_w_periods_of_a_person_cascades_for_the_unit_of_a_peri
 
 
 def periodic(ledger: Ledger, epsilon: str, label: str | None, unit: Unit = IN_A_PERIOD) -> None:
-    period = None if label is None else PeriodCharge(label, f"s{epsilon}{ledger.show().head.sequence}", "p")
-    ledger.charge_together({"series": cost(epsilon, unit)}, f"{label} {epsilon}", None, (), period)
+    guarantees, release = {"series": cost(epsilon, unit)}, f"{label} {epsilon}"
+    if label is None:
+        ledger.charge_together(guarantees, release)
+        return
+    name = f"s{epsilon}{ledger.show().head.sequence}"
+    ledger.charge_period(guarantees, release, PeriodCharge(label, name, "p"))
 
 
 def test_periods_are_charged_in_parallel_for_the_unit_of_a_period_and_summed_for_the_person(sqlite: str) -> None:
@@ -321,22 +325,22 @@ def test_a_period_is_released_once_unless_it_is_charged_again(sqlite: str) -> No
     ledger.register(Declaration("series", PERSON, Budget.of(1), calendar=BY_EVENT))
     once, again = (PeriodCharge(MONTHS[0], "s", "p", again=again) for again in (False, True))
     with pytest.raises(Refused, match="never released"):
-        ledger.charge_together({"series": cost("0.1", PERSON)}, "0", None, (), again)
-    ledger.charge_together({"series": cost("0.1", PERSON)}, "1", None, (), once)
+        ledger.charge_period({"series": cost("0.1", PERSON)}, "0", again, ())
+    ledger.charge_period({"series": cost("0.1", PERSON)}, "1", once, ())
     with pytest.raises(Refused, match="was charged before"):
-        ledger.charge_together({"series": cost("0.1", PERSON)}, "2", None, (), once)
-    ledger.charge_together({"series": cost("0.1", PERSON)}, "3", None, (), again)
+        ledger.charge_period({"series": cost("0.1", PERSON)}, "2", once, ())
+    ledger.charge_period({"series": cost("0.1", PERSON)}, "3", again, ())
     assert ledger.spent_by_period("series") == {MONTHS[0]: Amount.up("0.2", 0)}
     assert [run["release"] for run in ledger.runs("series", "s")[MONTHS[0]]] == ["1", "3"]
     ledger.end("series", "s", "owner", "the survey ended")
     with pytest.raises(Refused, match="is closed"):
-        ledger.charge_together({"series": cost("0.1", PERSON)}, "4", None, (), PeriodCharge(MONTHS[1], "s", "p"))
+        ledger.charge_period({"series": cost("0.1", PERSON)}, "4", PeriodCharge(MONTHS[1], "s", "p"), ())
 
 
 def test_a_dataset_without_a_calendar_has_no_periods(sqlite: str) -> None:
     ledger = create(sqlite)
     ledger.register(Declaration("series", PERSON, Budget.of(1)))
     with pytest.raises(InvalidParameter, match="has no periods"):
-        ledger.charge_together({"series": cost("0.1", PERSON)}, "1", None, (), PeriodCharge(MONTHS[0], "s", "p"))
+        ledger.charge_period({"series": cost("0.1", PERSON)}, "1", PeriodCharge(MONTHS[0], "s", "p"), ())
     with pytest.raises(InvalidParameter, match="needs a calendar"):
         Declaration("other", IN_A_PERIOD)

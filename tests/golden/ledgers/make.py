@@ -64,7 +64,7 @@ def _fill_periods(ledger: Ledger) -> None:
     ledger.register(Declaration("stays", unit, budget, calendar=calendar))
     each, whole = guarantee(pure("0.01").loss, unit), guarantee(pure("0.12").loss, unit)
     january = PeriodCharge("2025-01", "tables", "b2" * 32)
-    ledger.charge_together({"stays": guarantee(pure("0.5").loss, unit)}, "january", period=january)
+    ledger.charge_period({"stays": guarantee(pure("0.5").loss, unit)}, "january", january)
     series = ledger.open_series("stays", SeriesTerms("counts", "b2" * 32, 12, 0, each, whole))
     ledger.draw(each, "stays", "count 1", series.price, PeriodCharge("2025-01", "counts", "b2" * 32))
     ledger.end("stays", "tables", *OWNER)

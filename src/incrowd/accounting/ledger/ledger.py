@@ -30,6 +30,7 @@ from incrowd.accounting.ledger.request import (
     SeriesTerms,
     carving,
     charging,
+    of_period,
     opening,
     registering,
     repeating,
@@ -126,15 +127,26 @@ class Ledger:
         release: str,
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
-        period: PeriodCharge | None = None,
+        key: str | None = None,
     ) -> Entry:
         """Charge several datasets for one release that reads them all: every one of them, or none.
 
-        Datasets that are declared with it are registered in the transaction of their first charge.  A release of one
-        `period` is charged to that period, any other release of a dataset with periods to every one of them.
+        Datasets that are declared with it are registered in the transaction of their first charge.  With a `key`, a
+        second charge is refused unless the first one came to nothing.
         """
-        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, period)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, key)
         return self._enter(replace(request, declared=tuple(declared)))
+
+    def charge_period(
+        self,
+        guarantees: Mapping[str, Guarantee],
+        release: str,
+        period: PeriodCharge,
+        declared: Sequence[Declaration] = (),
+    ) -> Entry:
+        """Charge a release of one period to that period; any other release of a dataset is charged to every one."""
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, None)
+        return self._enter(replace(of_period(request, period), declared=tuple(declared)))
 
     def open_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesStatus:
         """Charge all releases of a series at once, if it is not open yet; return how it stands."""
@@ -165,7 +177,8 @@ class Ledger:
 
     def draw(self, guarantee: Guarantee, dataset: str, release: str, price: SeriesPrice, period: PeriodCharge) -> Entry:
         """Enter one release of a series, which was charged when the series was opened."""
-        return self._enter(charging(self.price, [Part(dataset, guarantee, series=price)], release, None, period))
+        request = charging(self.price, [Part(dataset, guarantee, series=price)], release, None)
+        return self._enter(of_period(request, period))
 
     def runs(self, dataset: str, series: str) -> dict[str, list[dict[str, str]]]:
         """Return the releases of each period of a series, in the order of their charges: id and policy of each."""
@@ -219,6 +232,11 @@ class Ledger:
         """Return the outcomes of a release: digests of certificates, None for no release; empty while open."""
         return tuple(self.chain.read(lambda reader: reader.value(("concluded", release))) or ())
 
+    def charged_with(self, key: str) -> str | None:
+        """Return the id of the last release that was charged with a key; None where there is none."""
+        release: str | None = self.chain.read(lambda reader: reader.value(("key", key)))
+        return release
+
     def repeat(self, sequence: int, analyst: str | None) -> None:
         """Give an analyst the answer of an earlier charge; the allowance is charged, the dataset's budget is not.
 
@@ -242,7 +260,7 @@ class Ledger:
         period: PeriodCharge | None = None,
     ) -> tuple[BudgetStatus, ...]:
         """Return the budget status after a charge, or refuse it; nothing is spent or written."""
-        request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst, period)
+        request = of_period(charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst), period)
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))

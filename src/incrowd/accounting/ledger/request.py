@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -95,10 +95,8 @@ class SeriesTerms:
     whole: Guarantee
 
 
-def charging(
-    price: Price, parts: Sequence[Part], release: str, analyst: str | None, period: PeriodCharge | None = None
-) -> Request:
-    """Return the request to charge all parts for one release, of one period where one is given.
+def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None, key: str | None = None) -> Request:
+    """Return the request to charge all parts for one release; `key` is the digest under which it is charged once.
 
     >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
@@ -110,14 +108,20 @@ def charging(
     if not parts:
         raise InvalidParameter("a charge needs at least one dataset.")
     priced = [_priced(price, part) for part in parts]
-    body = {
+    body: dict[str, Any] = {
         "parts": [paid for paid, _ in priced],
         "release": name(release, "a release"),
         "analyst": None if analyst is None else name(analyst, "an analyst"),
-        **({} if period is None else {"period": period.to_json()}),
     }
+    if key is not None:
+        body["key"] = name(key, "a key")
     refusal = next((refusal for _, refusal in priced if refusal), None)
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
+
+
+def of_period(request: Request, period: PeriodCharge | None) -> Request:
+    """Return the request to charge a release to one period; None leaves it to every period."""
+    return request if period is None else replace(request, body={**request.body, "period": period.to_json()})
 
 
 def registering(declaration: Declaration) -> Request:

@@ -47,6 +47,7 @@ class ChargeTarget:
     `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
     holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
     A release of one `period` is charged to that; one of a `series` was charged with all others, at the first period.
+    With a `key`, the ledger charges once, however often the release is tried.
     """
 
     dataset: str
@@ -57,6 +58,7 @@ class ChargeTarget:
     bonds: tuple[DatasetBond, ...] = ()
     period: PeriodCharge | None = None
     series: SeriesTerms | None = None
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,9 @@ def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
         for bond in new:
             bond.bind()
     if target.account is None:
-        return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.period)
+        if target.period is not None:
+            return ledger.charge_period(guarantees, target.release, target.period, declarations)
+        return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.key)
     if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
     for declaration in declarations:
@@ -161,7 +165,7 @@ def _conclude(plan: Plan, ledger: Ledger, target: ChargeTarget, before: int) -> 
     except (LedgerUnavailable, KeyboardInterrupt):  # the ledger is gone, or the user interrupts again
         guarantees = target.guarantees or {target.dataset: plan.guarantee}
         parts = [Part(dataset, guarantee, target.account) for dataset, guarantee in guarantees.items()]
-        request = charging(ledger.price, parts, target.release, target.analyst, target.period)
+        request = charging(ledger.price, parts, target.release, target.analyst)
         return NotRefunded(
             f"Nothing was {plan.verb}; the ledger did not say whether it holds the charge. If it does, the charge is "
             f"not refunded: {_amounts(request.body)}."
