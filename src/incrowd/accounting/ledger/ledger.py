@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from itertools import starmap
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.books import consequence, derive
@@ -50,7 +49,7 @@ from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
-from incrowd.store.chain_entry import Anchor
+from incrowd.store.chain_entry import Anchor, Key
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
@@ -158,22 +157,15 @@ class Ledger:
             raise LedgerCorrupted("the ledger does not hold the series that was opened.")
         return status
 
-    def preview_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesPrice:
-        """Return what a series would cost; a budget that does not cover it is refused.  Nothing is written."""
+    def preview_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> None:
+        """Refuse a series that the budget does not cover; nothing is written."""
         request = replace(opening(self.price, dataset, terms), declared=tuple(declared))
         self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
-        body = request.body
-        return SeriesPrice(terms.name, body["releases"], Decimal(body["epsilon"]), Decimal(body["delta"]))
 
     def series(self, dataset: str, series: str) -> SeriesStatus | None:
         """Return a series that was charged at once; None where there is none of that name."""
-
-        def find(reader: Reader) -> SeriesStatus | None:
-            stored = reader.value(("dataset", dataset))
-            value = None if stored is None else reader.value(("series", stored["root"], series))
-            return None if value is None else SeriesStatus.from_json(series, value)
-
-        return self.chain.read(find)
+        value = self._below(dataset, "series").get((series,))
+        return None if value is None else SeriesStatus.from_json(series, value)
 
     def draw(self, guarantee: Guarantee, dataset: str, release: str, price: SeriesPrice, period: PeriodCharge) -> Entry:
         """Enter one release of a series, which was charged when the series was opened."""
@@ -182,29 +174,23 @@ class Ledger:
 
     def runs(self, dataset: str, series: str) -> dict[str, list[dict[str, str]]]:
         """Return the releases of each period of a series, in the order of their charges: id and policy of each."""
-
-        def find(reader: Reader) -> dict[str, list[dict[str, str]]]:
-            stored = reader.value(("dataset", dataset))
-            values = {} if stored is None else reader.values(("run", stored["root"], series))
-            return {key[3]: value for key, value in values.items()}
-
-        return self.chain.read(find)
+        return {key[1]: value for key, value in self._below(dataset, "run").items() if key[0] == series}
 
     def spent_by_period(self, dataset: str) -> dict[str, Amount]:
         """Return what was charged to each period of a dataset alone."""
-
-        def find(reader: Reader) -> dict[str, Amount]:
-            values = reader.values(("period", known_dataset(reader.value, dataset)))
-            return {key[2]: Amount.from_json(value["spent"]) for key, value in values.items()}
-
-        return self.chain.read(find)
+        return {key[0]: Amount.from_json(value["spent"]) for key, value in self._below(dataset, "period").items()}
 
     def ended(self, dataset: str, series: str) -> bool:
         """Whether a series was closed."""
+        return (series,) in self._below(dataset, "ended")
 
-        def find(reader: Reader) -> bool:
+    def _below(self, dataset: str, kind: str) -> dict[Key, Any]:
+        """Return the values of a kind that a dataset has, by the rest of their keys."""
+
+        def find(reader: Reader) -> dict[Key, Any]:
             stored = reader.value(("dataset", dataset))
-            return stored is not None and bool(reader.value(("ended", stored["root"], series)))
+            values = {} if stored is None else reader.values((kind, stored["root"]))
+            return {key[2:]: value for key, value in values.items()}
 
         return self.chain.read(find)
 

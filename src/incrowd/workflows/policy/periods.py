@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -129,7 +129,7 @@ def _running(method: Method, section: PeriodSection, calendar: Calendar) -> Meth
 
 def _share(method: Method, schema: Schema, releases: int) -> Method:
     """Return the method at the largest loss of one release of which so many cost no more than was stated for all."""
-    names = {item.name for item in fields(method)} if is_dataclass(method) else set()
+    names = set(getattr(method, "__dataclass_fields__", ()))
     epsilon, delta = getattr(method, "epsilon", None), getattr(method, "delta", None)
     if not {"epsilon", "delta"} <= names or delta is None:
         raise InvalidParameter(

@@ -43,7 +43,7 @@ class Outlook:
             ("protects", str(unit)),
             ("method", policy.plan.method),
             *solved,
-            ("one release", _cost(self.each)),
+            *([] if policy.method.running else [("one release", _cost(self.each))]),
             ("somebody in all periods", f"{_cost(self.whole)}{self._rule(spare)}"),
             *([] if self.left is None else [("remaining now", _left(self.left))]),
             *self._expected(),

@@ -125,7 +125,7 @@ class Continual(Method):
         if periods is None:
             raise InvalidParameter("running counts need the number of periods: write period: with first and last.")
         limits = pattern or Pattern(rows, self.participations, self.apart)
-        chosen = None if self.strategy == "auto" else Strategy(self.strategy)
+        chosen = next((strategy for strategy in Strategy if strategy.value == self.strategy), None)
         return choose(Request(periods, min(self.window, periods), self.want, limits, chosen), self.epsilon, self.delta)
 
     def partition(self, schema: Schema) -> BinPartition:

@@ -170,7 +170,7 @@ class Estimates:
     def of(cls, matrix: Matrix, present: tuple[int, ...], window: int) -> Estimates:
         """Return the estimates of the periods that are present, counted from 0."""
         chosen = matrix[np.ix_(present, present)].astype(np.float64)
-        each: Reals = np.linalg.solve(chosen, np.eye(len(present)))
+        each: Reals = np.linalg.solve(chosen, np.eye(len(present))).astype(np.float64)
         totals: Reals = np.cumsum(each, axis=0)
         numbers = np.array(present)
         inside = (numbers[:, None] - numbers[None, :] >= 0) & (numbers[:, None] - numbers[None, :] < window)
