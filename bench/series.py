@@ -81,7 +81,7 @@ def one_period(periods: int, cells: int) -> None:
     checked = time.process_time()
     print(
         f"T = {periods}, K = {cells}: plan {planned - begin:.2f}, release {released - started:.2f}, "
-        f"check {checked - released:.2f} CPU s; {len(output):,} rows"
+        f"check {checked - released:.2f} CPU s; {periods * cells:,} rows"
     )
 
 
@@ -107,21 +107,20 @@ def tree_variance(periods: int, *, squares: bool) -> float:
     matrix = np.array([[start <= t < end for t in range(periods)] for start, end in nodes], float)
     depth = matrix.sum(axis=0).max()
     if not squares:
-        return depth * max(t.bit_count() for t in range(1, periods + 1))
+        return float(depth * max(t.bit_count() for t in range(1, periods + 1)))
     worst = 0.0
     for t in range(1, periods + 1):  # what is known at the end of period t
         known = matrix[[end <= t for _, end in nodes], :t]
         worst = max(worst, float(((np.ones(t) @ np.linalg.pinv(known)) ** 2).sum()))
-    return depth * worst
+    return float(depth * worst)
 
 
 def errors(opendp: str | None) -> None:
     """Print the 95 % error of the worst total for each way, at the same ρ."""
     rho = float(largest_rho(Fraction(1), DELTA))
     unit = 1.96 / math.sqrt(2 * rho)
-    print(
-        f"\n{'T':>4} {'independent':>12} {'tree, left':>12} {'tree, squares':>14} {'OpenDP tree':>12} {'root':>8} {'ours':>8}"
-    )
+    heads = ("T", "independent", "tree, left", "tree, squares", "OpenDP tree", "root", "ours")
+    print("\n" + " ".join(f"{head:>{wide}}" for head, wide in zip(heads, (4, 12, 12, 14, 12, 8, 8), strict=True)))
     for periods in (12, 60, 365):
         norms = {}
         for strategy in (Strategy.ROOT, Strategy.NORMALIZED_ROOT):

@@ -86,8 +86,8 @@ OTHERS = (
 )
 IN_TIME = (*((day, day, time) for time, day in enumerate(DAYS)), (None, DAYS[2], 2))
 PAIRS = tuple(
-    (Row("ann", one, "a", *there), Row("ann", other, "b", *here))
-    for (one, *there), (other, *here) in product(IN_TIME, IN_TIME)
+    (Row("ann", one, "a", day, time), Row("ann", other, "b", later, then))
+    for (one, day, time), (other, later, then) in product(IN_TIME, IN_TIME)
 )
 HISTORIES = (*versions("ann"), *PAIRS)
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +27,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms.continual.check import slow_squared
 from incrowd.methods.histograms.continual.method import Continual, largest_rho
 from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
+from incrowd.methods.histograms.continual.steps import RunningNoise
 from incrowd.methods.histograms.continual.strategies import Estimates, Pattern, Strategy, matrix_of, sensitivity
 from tests.coins import ScriptedCoins
 
@@ -111,7 +112,7 @@ def test_no_pattern_moves_more_than_the_sensitivity(strategy: Strategy) -> None:
             delta=DELTA,
             periods=periods,
             window=3,
-            strategy=strategy.value,
+            strategy=cast("Any", strategy.value),
             participations=participations,
             apart=apart,
         )
@@ -172,7 +173,7 @@ def running(strategy: str = "root", **options: Any) -> Continual:
 def test_one_person_moves_a_series_by_no_more_than_what_was_priced(strategy: str, participations: int | None) -> None:
     unit = Unit(Kind.PERSON, column="id")
     method = running(strategy, participations=participations)
-    step = method.plan(schema(unit)).steps[-1]
+    step = cast("RunningNoise", method.plan(schema(unit)).steps[-1])
     without, worst = series(method, OTHERS, unit), 0
     for places in product(WHERE, repeat=3):
         rows = [[*OTHERS[t], *([("ann", cell)] if cell else [])] for t, cell in enumerate(places)]
@@ -185,7 +186,7 @@ def test_one_person_moves_a_series_by_no_more_than_what_was_priced(strategy: str
 def test_a_person_in_a_period_moves_a_series_by_one_column() -> None:
     unit = Unit(Kind.PERSON_PERIOD, column="id")
     method = running()
-    squared = method.plan(schema(unit)).steps[-1].squared
+    squared = cast("RunningNoise", method.plan(schema(unit)).steps[-1]).squared
     assert squared == int((matrix_of(Strategy.ROOT, 3, 2)[:, 0] ** 2).sum())
     for places in product(WHERE, repeat=3):
         whole = [[*OTHERS[t], *([("ann", cell)] if cell else [])] for t, cell in enumerate(places)]
@@ -206,7 +207,8 @@ def test_counts_that_were_recomputed_from_a_corrected_file_would_cost_more_than_
 
 def test_numbers_without_noise_are_the_true_ones_also_around_a_missing_period() -> None:
     unit = Unit(Kind.PERSON, column="id")
-    method, past = running(), ()
+    method = running()
+    past: tuple[PastPeriod, ...] = ()
     for number in (1, 3):
         coins = ScriptedCoins(gaussian=[0] * 4, below=range(99))
         output = method.release(

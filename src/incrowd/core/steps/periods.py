@@ -61,9 +61,9 @@ class ReadPeriod(Step):
     @classmethod
     def of(cls, calendar: Calendar, label: str | None, releases: int | None) -> ReadPeriod:
         """Return the step that reads a period of a calendar."""
-        ends = calendar.first, calendar.last
-        rules = calendar.zone, calendar.undated, calendar.arrival
-        return cls(calendar.column, calendar.every, *ends, label, *rules, releases)
+        first, last, zone = calendar.first, calendar.last, calendar.zone
+        rules = (first, last, label, zone, calendar.undated, calendar.arrival)
+        return cls(calendar.column, calendar.every, *rules, releases)
 
     @property
     def calendar(self) -> Calendar:
