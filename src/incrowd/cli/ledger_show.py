@@ -138,7 +138,7 @@ def _print_periods(overview: Overview, ledger: Ledger) -> None:
         for label, amount in sorted(ledger.spent_by_period(standing.dataset).items()):
             years.setdefault(label[:4] if label[:4].isdigit() else label, []).append(amount)
         most = max((float(amount.epsilon) for year in years.values() for amount in year), default=0.0)
-        rows = [(year, str(len(spent)), _drawn(spent, most), _up(_sum(spent))) for year, spent in years.items()]
+        rows = [(year, str(len(spent)), _bar_text(spent, most), _up(_sum(spent))) for year, spent in years.items()]
         every = standing.periods.every
         rows.append(("every period", "", "", _up(every)))
         print_table(f"Periods of {standing.dataset}", rows, header=("year", "periods", "each", "spent together"))
@@ -151,7 +151,7 @@ def _sum(amounts: list[Amount]) -> Amount:
     return total
 
 
-def _drawn(spent: list[Amount], most: float) -> str:
+def _bar_text(spent: list[Amount], most: float) -> str:
     """Return a small bar for each period, as high as its ε; of many, the first."""
     bars = "▁▂▃▄▅▆▇█"
     shares = [float(amount.epsilon) / most if most else 0.0 for amount in spent[:_BARS]]

@@ -137,24 +137,24 @@ def status(options: SeriesStatusOptions) -> None:
     """Show which periods were published, which are missing, and what each has spent."""
     from incrowd.workflows.series.series import Series
 
-    found = Series.of(_policy(options.policy))
+    chosen = Series.of(_policy(options.policy))
     if options.out is not None:
         from incrowd.workflows.series.page import write_page
 
-        write_page(found, options.out)
+        write_page(chosen, options.out)
     if options.json:
-        periods = [period.to_json() for period in found.status()]
-        print_json({"series": found.name, "closed": found.closed, "periods": periods})
+        periods = [period.to_json() for period in chosen.status()]
+        print_json({"series": chosen.name, "closed": chosen.closed, "periods": periods})
         return
-    rows = [(period.label, str(period.state), _spent(period, found)) for period in found.status()]
-    state = "closed" if found.closed else "open"
-    print_table(f"Series {found.name} of {found.policy.name}, {state}", rows, header=("period", "state", "spent"))
+    rows = [(period.label, str(period.state), _spent(period, chosen)) for period in chosen.status()]
+    state = "closed" if chosen.closed else "open"
+    print_table(f"Series {chosen.name} of {chosen.policy.name}, {state}", rows, header=("period", "state", "spent"))
 
 
-def _spent(period: PeriodStatus, found: Series) -> str:
+def _spent(period: PeriodStatus, chosen: Series) -> str:
     if period.spent is None:
         return ""
-    if found.policy.releases is not None:
+    if chosen.policy.releases is not None:
         return "with the series"
     return cost_text(str(period.spent.epsilon), str(period.spent.delta))
 

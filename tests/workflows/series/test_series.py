@@ -40,7 +40,7 @@ SAFE = {"method": "safe", "levels": {"ward": 0}, "rate": "1/10", "epsilon": 1, "
 
 def rows(months: tuple[str, ...] = MONTHS[:3], each: int = 40) -> pa.Table:
     """Return rows of some months, and a few without a date; the last month has none."""
-    people = [
+    people: list[tuple[str, str, str | None]] = [
         (f"p{n % 29}", "Ärzte" if n % 3 else "B", f"{month}-{1 + n % 28:02}") for month in months for n in range(each)
     ]
     people += [("p1", "B", None), ("p2", "B", "")]
@@ -97,7 +97,7 @@ def test_a_release_reads_the_rows_of_its_period_and_no_others(tmp_path: Path, mo
 
 
 def test_the_certificate_says_what_adds_up_for_somebody_in_all_periods(tmp_path: Path) -> None:
-    unit = {"column": "patient", "max_rows": 2, "each": "period"}
+    unit = {"column": "patient", "max_rows": 2, "per": "period"}
     policy = policy_in(tmp_path, dataset__unit=unit, budget={"epsilon": "1/10", "total": {"epsilon": "3/10"}})
     for label in MONTHS[:3]:
         run = run_period(rows(), policy, label, place(tmp_path, label))
@@ -243,7 +243,7 @@ def test_a_closed_series_releases_nothing_more(tmp_path: Path) -> None:
         ({"budget__total": {"epsilon": 1}}, "leave total out"),
         ({"period": None, "budget__window": {"periods": 3, "epsilon": 1}}, "for a table with period:"),
         ({"period": None, "release": RUNNING}, "add period:"),
-        ({"dataset__unit__each": "period", "period__charge": "series"}, "takes part in one release"),
+        ({"dataset__unit__per": "period", "period__charge": "series"}, "takes part in one release"),
         ({"period__spare": 1}, "leave spare out"),
         ({"release": {**RUNNING, "periods": 7}}, "but there are 4"),
     ],

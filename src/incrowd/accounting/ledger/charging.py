@@ -16,7 +16,16 @@ from incrowd.accounting.ledger.composition import (
     refuse_used_rows,
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
-from incrowd.accounting.ledger.periods import Bound, PeriodBook, PeriodCharge, bounds, drawn, of_unit, opened, recorded
+from incrowd.accounting.ledger.periods import (
+    Bound,
+    PeriodBook,
+    PeriodCharge,
+    bounds,
+    draw_release,
+    of_unit,
+    opened,
+    recorded,
+)
 from incrowd.accounting.ledger.status import DatasetTerms, Totals
 from incrowd.core.codec import parsed, reread
 from incrowd.core.guarantee import Guarantee
@@ -192,7 +201,7 @@ def _periods(values: Values, payer: _Payer, budget: Budget | None, need: Amount,
 def _draw_of_series(values: Values, payer: _Payer, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
     """Count one release of a series, whose price was charged when it was opened."""
     totals = replace(payer.totals, charges=payer.totals.charges + 1)
-    sets = drawn(values, payer.root, part, body) | _periods(values, payer, payer.terms.budget, Amount(), body)
+    sets = draw_release(values, payer.root, part, body) | _periods(values, payer, payer.terms.budget, Amount(), body)
     return {**sets, ("spent", payer.root): totals.to_json()}
 
 

@@ -225,7 +225,7 @@ def opened(values: Values, root: str, body: Mapping[str, Any]) -> Sets:
     return {key: {**{name: body[name] for name in terms}, "drawn": 0, "again": 0}}
 
 
-def drawn(values: Values, root: str, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
+def draw_release(values: Values, root: str, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
     """Return what one release of a series sets: it costs nothing more, and there are as many as were priced."""
     charge, stated = PeriodCharge.of(body), part["series"]
     series = None if charge is None else values(("series", root, charge.series))

@@ -84,14 +84,14 @@ class Part:
 class SeriesTerms:
     """A series before its first period: its name, the policy, how many periods and spare runs, and its guarantees.
 
-    `each` is the guarantee of one release, `whole` that of all of them together.
+    `single` is the guarantee of one release, `whole` that of all of them together.
     """
 
     name: str
     policy: str
     periods: int
     spare: int
-    each: Guarantee
+    single: Guarantee
     whole: Guarantee
 
 
@@ -152,7 +152,7 @@ def opening(price: Price, dataset: str, terms: SeriesTerms) -> Request:
         "spare": terms.spare,
         "releases": terms.periods + terms.spare,
         "guarantee": terms.whole.to_json(),
-        "each": terms.each.to_json(),
+        "each": terms.single.to_json(),
         "epsilon": _up(spend.epsilon),
         "delta": _up(spend.delta),
         "rule": encode(spend.rule),

@@ -155,7 +155,7 @@ class SeriesStatus:
     policy: str
     periods: int
     spare: int
-    drawn: int
+    draws: int
     again: int
 
     @classmethod

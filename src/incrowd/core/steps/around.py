@@ -54,7 +54,7 @@ NEEDS_ADDING = (
 NEEDS_PEOPLE = "people give consent: name the person ID column, dataset.unit.column."
 NEEDS_ALL_PERIODS = (
     "a consent gate needs the unit person: consent is given for all periods, and one period's guarantee would not hide "
-    "it. Leave out each: period."
+    "it. Leave out per: period."
 )
 NEEDS_NODES = (
     "a consent gate needs the unit node: where edges are protected the nodes are public, and the remaining nodes would "

@@ -191,9 +191,9 @@ def _price(method: Method, schema: Schema, releases: int, delta: Fraction) -> De
     return charge_of(whole.loss, whole.delta, whole.unit.adjacency).epsilon
 
 
-def whole_guarantee(each: Guarantee, releases: int, delta: Fraction) -> Guarantee:
+def whole_guarantee(single: Guarantee, releases: int, delta: Fraction) -> Guarantee:
     """Return the guarantee of so many releases together, for somebody in all of them, charged at one δ."""
-    return replace(in_sequence((each,) * releases, FIXED), delta=delta)
+    return replace(in_sequence((single,) * releases, FIXED), delta=delta)
 
 
 def _with(method: Any, **changes: Any) -> Method:

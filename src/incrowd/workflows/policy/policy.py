@@ -310,8 +310,8 @@ def _tables(
 
 
 def _unit(section: UnitSection, *, graph: bool, periods: bool) -> Unit:
-    if section.each is not None and (not periods or section.column is None):
-        raise InvalidParameter("each: period needs the person ID column, column:, and a calendar, period:.")
+    if section.per is not None and (not periods or section.column is None):
+        raise InvalidParameter("per: period needs the person ID column, column:, and a calendar, period:.")
     if graph != (section.kind is not None):
         raise InvalidParameter(
             "the unit of privacy of a graph is an edge or a node: write unit: {kind: edge}, {kind: edge of one kind} "
@@ -319,7 +319,7 @@ def _unit(section: UnitSection, *, graph: bool, periods: bool) -> Unit:
             if graph
             else "kind is for graphs: the unit of privacy of a table is a row, or with column: a person."
         )
-    person = Kind.PERSON if section.each is None else Kind.PERSON_PERIOD
+    person = Kind.PERSON if section.per is None else Kind.PERSON_PERIOD
     kind = Kind(section.kind or (person if section.column is not None else Kind.ROW))
     if graph and Adjacency(section.adjacency) is not Adjacency.ADD_REMOVE:
         raise InvalidParameter("a graph has add-remove adjacency: leave out adjacency.")

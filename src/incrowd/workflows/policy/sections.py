@@ -72,7 +72,7 @@ class UnitSection(Section):
     )
     max_rows: MaxRows = Field(1, description="Maximum rows per person; with period: per person and period.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
-    each: Literal["period"] | None = Field(
+    per: Literal["period"] | None = Field(
         None, description="period: the unit is a person in one period; by default a person over all periods."
     )
     adjacency: Literal["add-remove", "replace-one"] = Field(

@@ -84,10 +84,10 @@ def series_terms(policy: Policy, plan: Plan) -> SeriesTerms | None:
     section, releases = policy.section.period, policy.releases
     if section is None or releases is None or policy.calendar is None:
         return None
-    each = plan.guarantee
-    whole = each if policy.method.running else whole_guarantee(each, releases, _series_delta(policy))
+    single = plan.guarantee
+    whole = single if policy.method.running else whole_guarantee(single, releases, _series_delta(policy))
     spare = releases - policy.calendar.size
-    return SeriesTerms(section.series, policy.hash, policy.calendar.size, spare, each, whole)
+    return SeriesTerms(section.series, policy.hash, policy.calendar.size, spare, single, whole)
 
 
 def _series_delta(policy: Policy) -> Fraction:

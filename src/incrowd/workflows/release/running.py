@@ -43,10 +43,10 @@ def _past(policy: Policy, ledger: Ledger) -> Iterator[PastPeriod]:
     for label, releases in runs.items():
         for run in releases:
             if ledger.conclusions(run["release"])[-1:] not in ((), (None,)):
-                yield _kept(policy, label, run["release"])
+                yield _state_of(policy, label, run["release"])
 
 
-def _kept(policy: Policy, label: str, release: str) -> PastPeriod:
+def _state_of(policy: Policy, label: str, release: str) -> PastPeriod:
     """Return what was kept of a published period; without it the series cannot go on."""
     file = internal_folder(policy, release) / FOR_HOLDER
     try:

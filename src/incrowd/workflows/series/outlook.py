@@ -19,7 +19,7 @@ class Outlook:
     """A series before it is run: what one release and all of them cost, and whether the ledger allows the next one."""
 
     series: Series
-    each: tuple[Decimal, Decimal]
+    single: tuple[Decimal, Decimal]
     whole: tuple[Decimal, Decimal]
     left: tuple[Decimal, Decimal] | None
     refusal: str | None
@@ -43,7 +43,7 @@ class Outlook:
             ("protects", str(unit)),
             ("method", policy.plan.method),
             *solved,
-            *([] if policy.method.running else [("one release", _cost(self.each))]),
+            *([] if policy.method.running else [("one release", _cost(self.single))]),
             ("somebody in all periods", f"{_cost(self.whole)}{self._rule(spare)}"),
             *([] if self.left is None else [("remaining now", _left(self.left))]),
             *self._expected(),
@@ -85,7 +85,7 @@ class Outlook:
             "unit": policy.schema.unit.to_json(),
             "periods": len(self.series.labels),
             "releases": policy.releases,
-            "each": _plain(self.each),
+            "each": _plain(self.single),
             "all_periods": _plain(self.whole),
             "remaining": None if self.left is None else _plain(self.left),
             "settings": {name: _text(value) for name, value in policy.plan.settings.items() if name in _SHOWN},

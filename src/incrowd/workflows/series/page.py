@@ -104,15 +104,15 @@ def _up(amount: str) -> str:
 
 
 def _charts(series: Series, releases: dict[str, tuple[Path, Certificate]]) -> list[Markup]:
-    """Return cells over periods: drawn by the method where its releases hold them all, else from single tables."""
+    """Return cells over periods: picture by the method where its releases hold them all, else from single tables."""
     if not releases:
         return []
     outputs = {label: (_output(*place), place[1]) for label, place in releases.items()}
     label = next(reversed(outputs))
     newest, certificate = outputs[label]
     if series.policy.method.running:
-        drawn = picture_of(certificate.method.name).draw(statement_of(certificate), newest)
-        return [] if drawn is None else [tag("h2", "Cells over periods"), drawn]
+        picture = picture_of(certificate.method.name).draw(statement_of(certificate), newest)
+        return [] if picture is None else [tag("h2", "Cells over periods"), picture]
     if not isinstance(newest, Histogram):
         return []
     within = max((getattr(step, "within", 0) for step in certificate.steps), default=0)

@@ -223,15 +223,15 @@ class RunningPicture(Picture):
         labels = list(zip(*(published[name].to_pylist()[:size] for name in output.labels), strict=True))
         largest = np.sort(np.argsort(-np.abs(values).sum(axis=0), kind="stable")[:_SHOWN])
         names = {place: ", ".join(map(_label, labels[place])) for place in largest}
-        shown = [
+        charts = [
             Multiple(name, [(number, float(values[row, place])) for row, number in enumerate(numbers)])
             for place, name in names.items()
         ]
-        what = "All cells" if len(shown) == size else f"The {len(shown)} largest of {size:,} cells"
+        what = "All cells" if len(charts) == size else f"The {len(charts)} largest of {size:,} cells"
         rows = [[names[place], f"{values[-1, place]:,.0f}"] for place in largest]
-        caption = f"{what}, period by period; the band is ± {step.each:,} (95 % of numbers)."
+        caption = f"{what}, period by period; the band is ± {step.alone:,} (95 % of numbers)."
         return figure(
-            multiples(caption, shown, float(step.each), step.periods),
+            multiples(caption, charts, float(step.alone), step.periods),
             caption,
             table("Counts of the last period", [", ".join(output.labels), "Count"], rows),
         )

@@ -211,7 +211,7 @@ def estimated(present: tuple[PastPeriod, ...], matrix: np.ndarray, window: int, 
         **{name: table[name] for name in names},
         MEASURED: pa.array(measured.reshape(-1)),
     }
-    for kind, rows in (("periods", estimates.each), ("totals", estimates.totals), ("windows", estimates.windows)):
+    for kind, rows in (("periods", estimates.counts), ("totals", estimates.totals), ("windows", estimates.windows)):
         columns[COLUMNS[kind]] = pa.array(np.round(rows @ measured, DIGITS).reshape(-1))
     return pa.table(columns)
 
@@ -329,8 +329,8 @@ def _alternative(strategy: Strategy, request: Request, rho: Fraction) -> Alterna
     square = squared / (2 * rho) * _SCALE**2
     scale = Fraction(math.isqrt(math.ceil(square) - 1) + 1, _SCALE)  # the root, rounded up
     norms = Estimates.of(matrix, tuple(range(request.periods)), request.window).norms()
-    each, totals, windows = (float(scale) * float(norms[kind].max()) for kind in KINDS)
-    return Alternative(strategy, squared, scale, (each, totals, windows))
+    alone, totals, windows = (float(scale) * float(norms[kind].max()) for kind in KINDS)
+    return Alternative(strategy, squared, scale, (alone, totals, windows))
 
 
 @lru_cache(maxsize=64)

@@ -69,7 +69,7 @@ class LimitPeriods(Step):
 class RunningNoise(Step):
     """Fresh noise in each period on a mixture of the counts so far; the whole series was planned at once.
 
-    `squared` is D, the largest squared change by one person; `each`, `totals` and `windows` hold 95 % of numbers of the
+    `squared` is D, the largest squared change by one person; `alone`, `totals` and `windows` hold 95 % of numbers of the
     worst period.
     """
 
@@ -84,7 +84,7 @@ class RunningNoise(Step):
     apart: int
     squared: int
     scale: Fraction
-    each: int
+    alone: int
     totals: int
     windows: int
 
@@ -97,7 +97,7 @@ class RunningNoise(Step):
         return (
             f"In each of {counted(self.periods, 'period')} a mixture of the counts so far gets fresh integer Gaussian "
             f"noise ({self.strategy.text}). No noise is stored or used twice. Of the numbers of the worst period, 95 % "
-            f"are within {self.each:,} of the truth for one period, {self.totals:,} for totals, {self.windows:,} for "
+            f"are within {self.alone:,} of the truth for one period, {self.totals:,} for totals, {self.windows:,} for "
             f"the last {counted(self.window, 'period')}."
         )
 

@@ -158,11 +158,11 @@ def _largest_later(inner: Matrix) -> Matrix:
 class Estimates:
     """How the numbers of some periods are computed from what was published in them, and their variances.
 
-    A row of `each`, `totals` or `windows` gives one number; its variance is its squared norm times that of the noise.
+    A row of `counts`, `totals` or `windows` gives one number; its variance is its squared norm times that of the noise.
     Periods that are missing were never published: nothing of them is in any number.
     """
 
-    each: Reals
+    counts: Reals
     totals: Reals
     windows: Reals
 
@@ -170,13 +170,13 @@ class Estimates:
     def of(cls, matrix: Matrix, present: tuple[int, ...], window: int) -> Estimates:
         """Return the estimates of the periods that are present, counted from 0."""
         chosen = matrix[np.ix_(present, present)].astype(np.float64)
-        each: Reals = np.linalg.solve(chosen, np.eye(len(present))).astype(np.float64)
-        totals: Reals = np.cumsum(each, axis=0)
+        counts: Reals = np.linalg.solve(chosen, np.eye(len(present))).astype(np.float64)
+        totals: Reals = np.cumsum(counts, axis=0)
         numbers = np.array(present)
         inside = (numbers[:, None] - numbers[None, :] >= 0) & (numbers[:, None] - numbers[None, :] < window)
-        return cls(each, totals, inside.astype(np.float64) @ each)
+        return cls(counts, totals, inside.astype(np.float64) @ counts)
 
     def norms(self) -> dict[str, Reals]:
         """Return the Euclidean norms of the rows of each kind of number."""
-        kinds = {"periods": self.each, "totals": self.totals, "windows": self.windows}
+        kinds = {"periods": self.counts, "totals": self.totals, "windows": self.windows}
         return {name: np.sqrt((rows * rows).sum(axis=1)) for name, rows in kinds.items()}
