@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import subprocess
 import sys
@@ -51,9 +52,11 @@ def play(folder: Path, kills: int, seed: int) -> dict[State, int]:
     chance, policy = random.Random(seed), scene(folder)
     out = folder / "out"
     seen: dict[str, str] = {}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # each line is read when its period is done
     for _ in range(kills):
         command = [sys.executable, "-m", "incrowd", "series", "run", "--policy", str(policy), "--out", str(out)]
-        process = subprocess.Popen([*command, "--until", "2026-02-04"], stdout=subprocess.PIPE, text=True)
+        line = [*command, "--until", "2026-02-04"]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout is not None
         for _ in range(len(seen) + chance.randint(0, 1)):
             process.stdout.readline()

@@ -69,8 +69,8 @@ class LimitPeriods(Step):
 class RunningNoise(Step):
     """Fresh noise in each period on a mixture of the counts so far; the whole series was planned at once.
 
-    `squared` is D, the largest squared change by one person; `alone`, `totals` and `windows` hold 95 % of numbers of the
-    worst period.
+    `squared` is D, the largest squared change by one person; `alone`, `totals` and `windows` hold 95 % of the numbers
+    of the worst period.
     """
 
     kind: ClassVar[str] = "noise over periods"
