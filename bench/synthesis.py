@@ -2,6 +2,7 @@
 
     INCROWD_ADULT=folder python bench/synthesis.py [--peers FOLDER]   # Adult, nine columns, by ε; a million rows
     INCROWD_ADULT=folder python bench/synthesis.py --wide             # 14 columns; 40 columns; a column of 1,000 values
+    INCROWD_ADULT=folder python bench/synthesis.py --tables [NAME] --peers FOLDER  # four tables, every peer, ε = 1
 
 Everything goes through `incrowd.synthesize` with real coins at δ = 1e-9, from a Parquet file, in a process of its own:
 CPU seconds are those of the call, the peak is that of the whole process, with what pyarrow loads (pandas, if it is
@@ -12,8 +13,10 @@ other 30 %.  Ages are compared in their intervals of five years.
 Of Adult's columns nine are at hand; the 14 are those and five that imitate what the others are like: sizes and
 dependence are as in the usual extract, the values are invented.
 
-FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax and pandas, and
-FOLDER/datasynthesizer/bin/python with DataSynthesizer.  A peer that is not there is left out.
+FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax and pandas,
+FOLDER/datasynthesizer/bin/python with DataSynthesizer, FOLDER/smartnoise/bin/python with smartnoise-synth, and
+FOLDER/sdmetrics/bin/python with sdmetrics, which scores all of them.  A peer that is not there is left out; one that
+takes longer than its limit is stopped and says so.
 """
 
 from __future__ import annotations
@@ -48,7 +51,14 @@ NAMES = [
     "salary-class",
 ]
 RUNS, MANY = 3, 10**6
-PEERS = {"mbi_mst": "mbi", "data_synthesizer": "datasynthesizer"}
+PEERS = {
+    "mbi_mst": ("mbi", "mbi_mst"),
+    "data_synthesizer": ("datasynthesizer", "data_synthesizer"),
+    "smartnoise mst": ("smartnoise", "smartnoise_synth", "mst"),
+    "smartnoise aim": ("smartnoise", "smartnoise_synth", "aim"),
+    "mbi_aim": ("mbi", "mbi_aim"),
+}
+LIMIT, TRIPLES = 900, 300  # seconds for a peer; tables of three columns that are compared
 
 
 def adult() -> pa.Table:
@@ -70,13 +80,14 @@ def declared(table: pa.Table) -> dict[str, Any]:
     }
 
 
-def release_one(file: Path, method: str, epsilon: str) -> None:
+def release_one(file: Path, method: str, epsilon: str, target: str = "") -> None:
     """Release a file by a method; write what came of it and print CPU seconds and peak memory as one JSON object."""
     import incrowd
 
     columns = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         release = {"method": method, "epsilon": epsilon, "delta": "1e-9"}
+        release |= {"target_column": target} if target else {}
         policy = {
             "incrowd": 1,
             "dataset": {"name": "bench"},
@@ -98,13 +109,15 @@ def peak_memory() -> int:
     return int(status.split("VmHWM:")[1].split()[0]) // 1024
 
 
-def released(table: pa.Table, method: str, epsilon: str, columns: dict[str, Any]) -> tuple[Codes, float, int]:
+def released(
+    table: pa.Table, method: str, epsilon: str, columns: dict[str, Any], target: str = ""
+) -> tuple[Codes, float, int]:
     """Release a table in a process of its own; return the drawn rows as codes, CPU seconds and peak memory."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "rows.parquet")
         parquet.write_table(table, file)
         file.with_suffix(".json").write_text(json.dumps(columns), encoding="utf-8")
-        found = _told([sys.executable, __file__, "--one", str(file), method, epsilon])
+        found = _told([sys.executable, __file__, "--one", str(file), method, epsilon, target])
         return coded(parquet.read_table(file.with_suffix(".out")), columns), found["seconds"], found["peak"]
 
 
@@ -113,14 +126,15 @@ def peer(name: str, python: Path, codes: Codes, sizes: list[int]) -> tuple[Codes
     with tempfile.TemporaryDirectory() as folder:
         file, names = Path(folder, "rows.csv"), [f"c{n}" for n in range(len(codes))]
         csv.write_csv(pa.table(list(codes), names), file)
-        script = Path(__file__).parent / "peers" / f"{name}.py"
-        found = _told([str(python), str(script), str(file), json.dumps(sizes)])
+        _, script, *more = PEERS[name]
+        place = Path(__file__).parent / "peers" / f"{script}.py"
+        found = _told([str(python), str(place), str(file), json.dumps(sizes), *more])
         made = csv.read_csv(file.with_suffix(".out"))
     return np.array([made[each].to_numpy() for each in names]), found["seconds"], found["peak"]
 
 
 def _told(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         raise SystemExit(f"{command[1]} failed:\n{done.stderr[-2000:]}")
@@ -144,7 +158,11 @@ def coded(table: pa.Table, columns: dict[str, Any]) -> Codes:
 def distance(one: Codes, other: Codes, size: int) -> float:
     """Mean total variation over all tables of so many columns."""
     errors = []
-    for columns in combinations(range(len(one)), size):
+    tables = list(combinations(range(len(one)), size))
+    if len(tables) > TRIPLES and size > 2:
+        chosen = np.random.default_rng(1).choice(len(tables), TRIPLES, replace=False)
+        tables = [tables[number] for number in chosen]
+    for columns in tables:
         keys = [np.zeros(codes.shape[1], np.int64) for codes in (one, other)]
         for column in columns:
             keys = [key * 1001 + codes[column] for key, codes in zip(keys, (one, other), strict=True)]
@@ -193,8 +211,8 @@ def beside(table: pa.Table, columns: dict[str, Any], peers: Path) -> None:
     """Print what each peer that is there makes of the same rows at ε = 1."""
     truth = coded(table, columns)
     sizes = [16 if name == "age" else len(told["categories"]) for name, told in columns.items()]
-    for name, folder in PEERS.items():
-        python = peers / folder / "bin" / "python"
+    for name in ("mbi_mst", "data_synthesizer"):
+        python = peers / PEERS[name][0] / "bin" / "python"
         if not python.exists():
             line("Adult", name, "1", "not there")
             continue
@@ -247,14 +265,87 @@ def once(name: str, table: pa.Table, method: str, columns: dict[str, Any]) -> No
     line(name, method, "1", f"{pairs:.4f}", "", "", "", f"{spent:.1f}", peak)
 
 
+def rare() -> pa.Table:
+    """Twelve columns of 40,000 people, 3 % of whom have what the last one says; three of the others matter for it."""
+    chance, rows = np.random.default_rng(6), 40_000
+    risk, age, smokes = (chance.integers(0, size, rows) for size in (5, 10, 2))
+    others = {f"c{n}": (risk + chance.integers(0, 6, rows)) % (3 + n) for n in range(8)}
+    odds = np.exp(-6.4 + 0.55 * risk + 0.22 * age + 0.9 * smokes)
+    ill = chance.random(rows) < odds / (1 + odds)
+    columns = {"risk": risk, "age_group": age, "smokes": smokes, **others, "ill": ill.astype(int)}
+    return pa.table({name: column.astype(str) for name, column in columns.items()})
+
+
+def tables() -> Iterator[tuple[str, pa.Table]]:
+    """Return the tables on which all are compared; the last column of each is the one that a model predicts."""
+    yield "adult", adult()
+    wide_ones = dict(wide())
+    last = pa.array([str(int(value in "01")) for value in wide_ones["40"]["c39"].to_pylist()])
+    yield "40", wide_ones["40"].drop_columns(["c39"]).append_column("c39", last)
+    code = wide_ones["1000"]
+    yield "1000", code.append_column("even", pa.array([str(int(c) % 2) for c in code["c7"].to_pylist()]))
+    yield "rare", rare()
+
+
+def score(truth: Codes, drawn: Codes, python: Path) -> str:
+    """Return what sdmetrics says of synthetic codes, in its own environment."""
+    if not python.exists():
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("truth.csv", "made.csv")]
+        for codes, file in zip((truth, drawn), files, strict=True):
+            csv.write_csv(pa.table(list(codes), [f"c{n}" for n in range(len(codes))]), file)
+        script = Path(__file__).parent / "peers" / "sdmetrics_score.py"
+        return f"{_told([str(python), str(script), *map(str, files)])['score']:.3f}"
+
+
+def cell(name: str, truth: Codes, made: tuple[str, Codes, float, int], held: Codes, peers: Path) -> None:
+    """Print errors, AUC of models trained on synthetic rows, sdmetrics' score, CPU seconds and memory of one run."""
+    label, drawn, spent, peak = made
+    errors = [f"{distance(truth, drawn, size):.4f}" for size in (2, 3)]
+    scores = [f"{each:.3f}" for each in auc(drawn, held)]
+    metrics = score(truth, drawn, peers / "sdmetrics" / "bin" / "python")
+    line(name, label, "1", *errors, *scores, metrics, f"{spent:.1f}", peak)
+
+
+def all_beside(name: str, table: pa.Table, peers: Path) -> None:
+    """Print what every method and every peer makes of 70 % of a table, tested on the rest."""
+    columns = declared(table)
+    order = np.random.default_rng(1).permutation(len(table))
+    split = 7 * len(order) // 10
+    train = table.take(pa.array(order[:split]))
+    truth, held = coded(train, columns), coded(table.take(pa.array(order[split:])), columns)
+    sizes = [16 if column == "age" else len(told["categories"]) for column, told in columns.items()]
+    cell(name, truth, ("truth", truth, 0.0, 0), held, peers)
+    for label, method, target in (
+        ("marginals", "marginals", ""),
+        ("with target", "marginals", table.column_names[-1]),
+        ("tree", "tree", ""),
+    ):
+        cell(name, truth, (label, *released(train, method, "1", columns, target)), held, peers)
+    for label, (folder, *_) in PEERS.items():
+        python = peers / folder / "bin" / "python"
+        try:
+            cell(name, truth, (label, *peer(label, python, truth, sizes)), held, peers)
+        except (subprocess.TimeoutExpired, FileNotFoundError, SystemExit, ValueError) as error:
+            line(name, label, "1", "stopped" if isinstance(error, subprocess.TimeoutExpired) else "failed")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--peers", type=Path)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--tables", nargs="?", const="all")
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         release_one(Path(options.one[0]), *options.one[1:])
+        return
+    if options.tables:
+        line("table", "method", "epsilon", "pairs", "triples", "AUC log", "AUC gbm", "sdmetric", "CPU s", "peak MB")
+        for name, table in tables():
+            if options.tables in ("all", name):
+                all_beside(name, table, options.peers or Path("peers"))
         return
     line("table", "method", "epsilon", "pairs", "triples", "AUC log", "AUC gbm", "CPU s", "peak MB")
     if options.wide:

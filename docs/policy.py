@@ -45,6 +45,7 @@ _UNDER = {
     "Ends": "`columns` of `coding`",
     "Dominance": "`dominance`",
     "KeyNoise": "`noise` of `protected-table`",
+    "TableLayout": "each of `tables` of `protected-table`",
 }
 """What stands under a key of a method: its class, and where it is written."""
 
@@ -90,6 +91,8 @@ _MEANINGS = {
     "Dominance.k": "A cell is sensitive in which they make up more than this share.",
     "KeyNoise.largest": "The noise is at most this, up and down.",
     "KeyNoise.variance": "Its variance; its mean is zero.",
+    "TableLayout.columns": "One to three columns of this table.",
+    "TableLayout.levels": "The finest level of each that is shown, where it is not that of all tables.",
     "KeyNoise.gap": "No published count is from 1 to this number.",
 }
 """What each key of such a part means; a key of a method is explained on the method's own page."""

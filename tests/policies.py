@@ -16,7 +16,7 @@ PEOPLE: dict[str, Any] = {
     "dataset": {"name": "people"},
     "columns": {
         "sex": {"categories": ["F", "M"]},
-        "age": {"type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [10, 50]}},
+        "age": {"type": "integer", "bounds": [0, 99], "hierarchy": {"intervals": [10, 50]}, "outside": "bound"},
         "zip": {"hierarchy": {"prefix": [2]}},
     },
     "release": {

@@ -126,6 +126,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert complaint == ""
 
 
+CHATTER = """\
+import ctypes
+from incrowd.cli import entry, main
+command = main.main
+def chatty():
+    ctypes.CDLL(None).puts(b"a line of a library")  # in C's buffer, as solvers print
+    return command()
+main.main = chatty
+entry.start()
+"""
+
+
+def test_what_a_library_prints_past_python_does_not_reach_standard_output() -> None:
+    done = python("-c", CHATTER, *SAFE.split(), "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["k"] == 20
+    assert done.stderr == "a line of a library\n"
+
+
 def test_the_module_runs_as_the_command() -> None:
     done = python("-m", "incrowd", *SAFE.split(), "--json")
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.core.schema import Outside
 from incrowd.workflows.policy.policy import load_policy
 from tests.cli.running import Runner
 
@@ -62,4 +63,28 @@ def test_a_draft_says_what_becomes_of_values_beyond_its_bounds(run: Runner, tmp_
     write(tmp_path, 5)
     assert run("profile rows.csv --write draft.yaml --period 2000-2009").code == 0
     draft = load_policy(tmp_path / "draft.yaml")
-    assert {column.outside for column in draft.schema.released} == {"ends"}
+    rules = {column.outside for column in draft.schema.released}
+    assert rules == {Outside.ENDS, Outside.BOUND}  # of days and numbers
+
+
+NUMBERS = """incrowd: 1
+dataset: {{name: people}}
+columns:
+  age: {{role: quasi, type: integer, bounds: [0, 99]{}}}
+  sex: {{role: quasi, categories: [F, M]}}
+release: {{method: safe, k: 20, rate: "1/2", delta: "1/100"}}
+budget: {{epsilon: 5, delta: "1/10"}}
+"""
+
+
+def test_with_an_epsilon_the_policy_must_say_what_a_published_bound_stands_for(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "ages.csv").write_text("age,sex\n" + "40,F\n" * 200)
+    for rule, code in (("", 1), (", outside: ends", 1), (", outside: bound", 0), (", outside: drop", 0)):
+        (tmp_path / "ages.yaml").write_text(NUMBERS.format(rule))
+        planned = run("plan --policy ages.yaml")  # no row is read
+        released = run(f"release ages.csv --policy ages.yaml --out out{rule[-4:].strip()}")
+        assert (planned.code, released.code) == (code, code)
+        assert ("Columns as they will be published" in released.out) == (not code)  # errors come first
+        said = " ".join((released.out + released.err).split())
+        assert ("outside: bound below 'age'" in said) == bool(code)
+        assert ("0 and 99 stand for all beyond, too" in " ".join(planned.out.split())) == (rule[-5:] != " drop")

@@ -1,71 +1,75 @@
-"""Public lists: each from a named package or a published structure of codes, so that a draft can release the column."""
+"""Public lists: each from its package, without contradictions, used by drafts without a value of the rows."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
-from incrowd.core.domain import Type
-from incrowd.engines.readers.sources import open_source
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.hierarchies.build import LISTED_KINDS, HierarchyRequest
+from incrowd.workflows.hierarchies.public_lists import LISTS, from_list
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.profile import vocabularies
-from incrowd.workflows.profile.draft_columns import public_column
-from incrowd.workflows.profile.profile import profile
 from tests.cli.running import Runner
 
 
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("Kraj", ["Niemcy", "Polska", "Francja"]),
-        ("Pays", ["Allemagne", "France", "Suisse"]),
-        ("Herkunft", ["Deutschland", "Österreich", "Schweiz"]),
-        ("País", ["Alemania", "España", "México"]),
-        ("Nacionalidade", ["Alemanha", "Portugal", "Brasil"]),
-        ("Land", ["Duitsland", "België", "Nederland"]),
-    ],
-)
-def test_countries_are_recognized_by_their_names_in_other_languages(column: str, values: list[str]) -> None:
-    pytest.importorskip("babel")
-    drafted = public_column(profile(open_source(pa.table({column: values * 9}))).columns[0])
-    assert "CLDR" in (drafted.public or "")
-    assert not drafted.marked
-    assert set(values) <= {name for names in drafted.section["hierarchy"]["tree"].values() for name in names}
+def test_every_kind_is_a_list_with_a_package_and_a_license() -> None:
+    assert tuple(LISTS) == LISTED_KINDS
+    assert all(public.license and public.package in public.source for public in LISTS.values())
 
 
-def test_without_the_package_there_is_no_such_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "babel", None)
-    vocabularies._named_in.cache_clear()
-    column = profile(open_source(pa.table({"Kraj": ["Niemcy", "Polska", "Francja"] * 9}))).columns[0]
-    assert public_column(column).public is None
-    vocabularies._named_in.cache_clear()
+def test_codes_of_diseases_have_blocks_and_chapters_with_and_without_a_dot() -> None:
+    hierarchy = from_list(HierarchyRequest("diagnosis", "icd-10")).column.hierarchy
+    chapter = "X Diseases of the respiratory system"
+    for code in ("J18.9", "J189"):
+        labels = [hierarchy.generalize(code, level) for level in range(1, 4)]
+        assert labels == ["J18", "J09-J18 Influenza and pneumonia", chapter]
+    assert hierarchy.labels(4) == ("*",)
+    assert len(hierarchy.labels(3) or ()) == 22
 
 
-def test_words_of_another_kind_are_not_countries() -> None:
-    column = profile(open_source(pa.table({"Kraj": ["śląskie", "łódzkie", "opolskie"] * 9}))).columns[0]
-    assert "countries" not in (public_column(column).public or "")
+def test_countries_speak_a_language_and_regions_belong_to_a_country() -> None:
+    polish = from_list(HierarchyRequest("kraj", "countries", ("pl",)))
+    assert polish.column.hierarchy.generalize("Niemcy", 1) == "Europe"
+    assert "babel" in str(polish.public)
+    assert from_list(HierarchyRequest("land", "countries")).column.hierarchy.generalize("DE", 1) == "Europe"
+    assert from_list(HierarchyRequest("dep", "regions", ("fr",))).column.hierarchy.generalize("FR-03", 1) == "FR-ARA"
+    for kind, steps in (("countries", ("xx",)), ("regions", ()), ("regions", ("zz",))):
+        with pytest.raises(InvalidParameter, match="--steps"):
+            from_list(HierarchyRequest("x", kind, steps))
 
 
-@pytest.mark.parametrize(
-    ("column", "values", "public"),
-    [
-        ("NUTS3", ["DE111", "DE112", "FR101"], "codes of NUTS, by prefix"),
-        ("isced_level", ["0", "3", "8"], "levels of ISCED 2011"),
-        ("ICD", ["E11.9", "I10", "J45.0"], "chapters of ICD-10"),
-    ],
-)
-def test_codes_are_generalized_by_their_published_structure(column: str, values: list[str], public: str) -> None:
-    facts = profile(open_source(pa.table({column: values * 9}))).columns[0].facts
-    assert vocabularies.vocabulary_of(facts, Type.TEXT).public == public  # type: ignore[union-attr]
+def test_a_list_becomes_a_hierarchy_of_a_policy(run: Runner, tmp_path: Path) -> None:
+    assert run("hierarchy build --column diag --kind icd-10 --out icd.csv").code == 0
+    content = {
+        "incrowd": 1,
+        "dataset": {"name": "stays"},
+        "columns": {"diag": {"role": "quasi", "hierarchy": {"file": "icd.csv"}}},
+        "release": {"method": "safe", "k": 5, "rate": 1, "levels": {"diag": 2}},
+        "budget": {"unbounded": "a test"},
+    }
+    policy = load_policy(content, folder=tmp_path)
+    assert policy.schema["diag"].hierarchy.generalize("E11.9", 2) == "E10-E14 Diabetes mellitus"
 
 
-def test_a_draft_releases_a_column_of_a_public_list(run: Runner, tmp_path: Path) -> None:
-    pytest.importorskip("babel")
-    rows = [f"{('Niemcy', 'Polska', 'Francja')[n % 3]},{n % 90}" for n in range(300)]
-    (tmp_path / "rows.csv").write_text("\n".join(["kraj,wiek", *rows]), encoding="utf-8")
-    outcome = run("profile rows.csv --write policy.yaml --json")
-    assert set(outcome.json["released"]) == {"kraj", "wiek"}
-    assert load_policy(tmp_path / "policy.yaml").schema.drafted == ()
+WORDS = {
+    "Medeni durum": (["Evli", "Bekar", "Dul"], "marital states"),
+    "Stan cywilny": (["panna", "żonaty", "wdowa"], "marital states"),
+    "Estado civil": (["Casada", "Solteiro", "União estável"], "marital states"),
+    "Dzień": (["poniedziałek", "wtorek", "sobota"], "days of the week in CLDR (pl)"),
+    "Ay": (["Ocak", "Şubat", "Eylül"], "months in CLDR (tr)"),
+    "Cinsiyet": (["Kadın", "Erkek"], "codes of sexes"),
+    "Kod pocztowy": (["00-950", "31-002", "80-299"], "postal codes begin with the region"),
+    "Código postal": (["1000-205", "4050-123", "9000-001"], "postal codes begin with the region"),
+}
+
+
+def test_words_of_a_language_are_public_and_need_no_value_of_the_rows(run: Runner, tmp_path: Path) -> None:
+    columns = {name: (values * 40)[:60] for name, (values, _) in WORDS.items()}
+    csv.write_csv(pa.table(columns), tmp_path / "rows.csv")
+    assert run("profile rows.csv --write draft.yaml").code == 0
+    text = (tmp_path / "draft.yaml").read_text(encoding="utf-8")
+    assert all(public in text for _, public in WORDS.values())
+    assert "derived: rows" not in text.split("columns:", 1)[1]

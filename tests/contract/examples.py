@@ -323,6 +323,19 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     },
     "protected-table": {
         "counts": changed(PEOPLE, release=_TABLE, release__minimum=15, release__protection=3, budget=_FORM),
+        "a list": changed(
+            PEOPLE,
+            release={
+                "method": "protected-table",
+                "tables": [
+                    {"columns": ["sex", "age"], "levels": {"age": 1}},
+                    {"columns": ["age"], "levels": {"age": 2}},
+                ],
+                "minimum": 15,
+                "protection": 3,
+            },
+            budget=_FORM,
+        ),
         "sums of holdings": changed(
             PEOPLE,
             **_PERSON,
@@ -331,6 +344,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             budget=_FORM,
         ),
         "rounded": changed(PEOPLE, release=_TABLE, release__protect="rounding", release__base=5, budget=_FORM),
+        "adjusted": changed(PEOPLE, release=_TABLE, release__protect="adjustment", release__minimum=5, budget=_FORM),
         "record keys": changed(
             PEOPLE,
             **_RECORDS,

@@ -12,6 +12,9 @@ import pytest
 from incrowd.core.cells import Cells
 from incrowd.core.table import Engine
 from incrowd.engines.settings import open_table
+from incrowd.errors import Refused
+from incrowd.workflows.plan.outside import require_outside_rules
+from incrowd.workflows.plan.published import bound_columns
 from incrowd.workflows.policy.policy import Policy, load_policy
 from tests.coins import SeededCoins
 from tests.contract import kinds
@@ -100,28 +103,34 @@ ROW_METHODS: dict[str, dict[str, Any]] = {
     "suppressed-histogram": {"k": 5, "columns": ["born", "paid", "town", "zip"], "levels": {"zip": 1}},
     "partition": {"choosing": 5, "k": 5, "rate": "1/4", "delta": "1/100", "levels": {"zip": 2}, "least": 10},
 }
+NUMBERED = {"safe", "scheme", "full-domain", "cell-suppression", "suppressed-histogram"}
+"""The methods that publish numbers as numbers; the others make labels of their own."""
 VALUES = (("2024-05-01", "15", "Gent"), ("1940-05-01", "500", "Lier"), ("2031-01-01", "-3", "Aalst"))
 TOWNS = {"city": ["Gent", "Brugge"], "country": ["Aalst"]}
 
 
 def declared(kind: str, outside: str) -> dict[str, Any]:
-    """Return columns of every kind of domain, with one rule for values outside; text has no ends."""
-    rule, text_rule = RULES[kind], "other" if outside == "ends" else outside
+    """Return columns of every kind of domain, with one rule for values outside; text has no ends, days have labels."""
+    rule, text_rule = RULES[kind], "other" if outside in ("ends", "bound") else outside
     paid: dict[str, Any] = {"role": "quasi", "type": "integer", "bounds": [0, 99], "outside": outside}
     return {
-        "born": COLUMNS["born"] | {"outside": outside},
+        "born": COLUMNS["born"] | {"outside": "ends" if outside == "bound" else outside},
         "paid": paid | ({"hierarchy": rule} if rule else {}),
         "town": {"role": "quasi", "hierarchy": {"tree": TOWNS}, "outside": text_rule},
         "zip": {"role": "quasi", "hierarchy": {"prefix": [2]}},
     }
 
 
-def true_of(name: str, label: str | None, value: str) -> bool:
-    """Whether a released label is true of the only value that a column has; an outsider may be called other."""
+def true_of(name: str, label: str | None, value: str, stated: frozenset[str] = frozenset()) -> bool:
+    """Whether a released label is true of the only value that a column has; an outsider may be called other.
+
+    In a column for which the certificate `stated` that a bound stands for the numbers beyond it, it does.
+    """
     if label in ("*", "any", "Total", None):
         return True
     if (several := label.removesuffix(" or missing")) != label or (several := label.removesuffix(" or other")) != label:
-        return true_of(name, several, value) or (label.endswith(" or other") and true_of(name, "other", value))
+        other = label.endswith(" or other") and true_of(name, "other", value)
+        return true_of(name, several, value, stated) or other
     if name == "town":
         inside = value in TOWNS["city"] + TOWNS["country"]
         return label == value or value in TOWNS.get(label, ()) or (label == "other" and not inside)
@@ -129,15 +138,18 @@ def true_of(name: str, label: str | None, value: str) -> bool:
         return label == value[: len(label)]
     if label == "other":
         return not (0 <= int(value) <= 99) if name == "paid" else not ("2024-03-15" <= value <= "2025-12-31")
-    if name == "paid" and label in ("0", "99"):  # documented: in a column of numbers a bound stands for those beyond it
+    if name in stated and label in ("0", "99"):
         return not 0 < int(value) < 99
     return true_of_day(label, period_of(value)[0]) if name == "born" else true_of_number(label, float(value))
 
 
-@pytest.mark.parametrize("outside", ["ends", "other", "drop"])
+@pytest.mark.parametrize("outside", ["ends", "bound", "other", "drop"])
 @pytest.mark.parametrize("method", ROW_METHODS)
 def test_no_released_label_contradicts_its_row(method: str, outside: str) -> None:
-    """All rows are equal, so that whatever label is released must be true of this one row."""
+    """All rows are equal, so that whatever label is released must be true of this one row.
+
+    A policy that would publish numbers under `ends`, which needs labels, is refused; under `bound` the steps say so.
+    """
     for place, kind in enumerate(RULES):  # every value meets every rule and kind in some method
         born, paid, town = VALUES[(place + len(method)) % len(VALUES)]
         content = {
@@ -148,11 +160,18 @@ def test_no_released_label_contradicts_its_row(method: str, outside: str) -> Non
             "budget": {"unbounded": "a test"},
         }
         read, values = load_policy(content), {"born": born, "paid": paid, "town": town, "zip": "9000"}
+        stated = frozenset(bound_columns(read.plan))
+        assert stated == (frozenset({"paid"} if outside in ("ends", "bound") and method in NUMBERED else ()))
+        if outside == "ends" and stated:
+            with pytest.raises(Refused, match="outside: bound"):
+                require_outside_rules(read)
+            continue
+        require_outside_rules(read)
         rows = pa.table({name: [value] * 100 for name, value in values.items()})
         table = read.plan.draw(open_table(rows, read.schema, read.options), SeededCoins(5)).to_arrow()
         for row in table.to_pylist():
             for name, value in values.items():
                 label = row.get(name)
-                assert true_of(name, None if label is None else str(label), value), (kind, name, label, value)
+                assert true_of(name, None if label is None else str(label), value, stated), (kind, name, label, value)
         if outside != "drop" or town == "Gent":
             assert table.num_rows

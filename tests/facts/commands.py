@@ -58,7 +58,9 @@ POLICY_FILES: dict[str, dict[str, Any]] = {
     "small-budget.yaml": changed(_GOOD, budget={"epsilon": "0.1", "delta": "1e-3"}, **_apart("small")),
     "no-epsilon.yaml": changed(_GOOD, release=_FORM),
     "form.yaml": changed(_GOOD, release=_FORM, budget={"unbounded": "a test"}, **_apart("form")),
-    "wrong-type.yaml": changed(_GOOD, columns__sex={"type": "integer", "bounds": [0, 9]}, **_apart("typed")),
+    "wrong-type.yaml": changed(
+        _GOOD, columns__sex={"type": "integer", "bounds": [0, 9], "outside": "bound"}, **_apart("typed")
+    ),
     "too-few.yaml": changed(_GOOD, dataset__rows=20, **_apart("few"), release__levels={"zip": 1}),
     "biased.yaml": changed(
         _GOOD, release__rate=None, release__robust=_BIASED, budget={"epsilon": 90, "delta": "1e-2"}, **_apart("biased")

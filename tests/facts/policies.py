@@ -13,12 +13,12 @@ from tests.policies import PEOPLE, changed
 
 _COLUMNS: dict[str, dict[str, Any]] = {
     "day": {"type": "date", "bounds": ["2024-01-01", "2025-12-31"], "hierarchy": {"dates": ["quarter", "year"]}},
-    "pay": {"type": "integer", "bounds": [0, 90000], "hierarchy": {"cuts": [[30000, 60000]]}, "outside": "ends"},
+    "pay": {"type": "integer", "bounds": [0, 90000], "hierarchy": {"cuts": [[30000, 60000]]}, "outside": "bound"},
     "grade": {"categories": ["1", "2", "3", "4"], "hierarchy": {"groups": [2]}},
     "code": {"hierarchy": {"redaction": 3}},
     "job": {"hierarchy": {"file": "jobs.csv"}},
     "site": {"role": "identifier", "hierarchy": {"pseudonym": "site.key"}},
-    "share": {"type": "decimal", "bounds": [0, 1], "outside": "ends"},
+    "share": {"type": "decimal", "bounds": [0, 1], "outside": "bound"},
     "member": {"type": "boolean"},
     "chance": {"type": "decimal", "bounds": ["0.05", "0.3"], "role": "identifier"},
     "id": {"role": "identifier"},

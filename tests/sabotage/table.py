@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tests.sabotage.guards import GUARDS
 from tests.sabotage.sabotage import Sabotage, area
+from tests.sabotage.tables import TABLES
 
 _SELECTION, _ADD, _VECTOR = "mechanisms/selection.py", "mechanisms/add_noise.py", "mechanisms/vector_noise.py"
 NOISE = (
@@ -274,7 +275,7 @@ LEARNING = (
     ),
 )
 _SEARCH, _BUDGET = "methods/synthesis/marginals/search.py", "methods/synthesis/marginals/budget.py"
-_EVALUATION = "methods/synthesis/marginals/evaluation.py"
+_EVALUATION, _MARGINALS = "methods/synthesis/marginals/evaluation.py", "methods/synthesis/marginals/method.py"
 SYNTHESIS = (
     *area(
         "synthesis",
@@ -316,6 +317,26 @@ SYNTHESIS = (
             "scale = gaussian_scale(self.rho * EVALUATION, len(tables), Sensitivity(self.reach.score**2, 1))",
             "scale = gaussian_scale(self.rho * EVALUATION, 1, Sensitivity(self.reach.score**2, 1))",
         ),
+        (_MARGINALS, "noisy = dense + coins.gaussian(scale, len(dense))", "noisy = dense"),
+    ),
+    *area(
+        "synthetic values",
+        "tests/methods/synthesis/marginals/test_detail.py tests/methods/synthesis/marginals/test_constraints.py",
+        (
+            _MARGINALS,
+            "scale = gaussian_scale(self.detail * self.rho, len(pieces), reach)",
+            "scale = gaussian_scale(self.detail * self.rho, 1, reach)",
+        ),
+        (
+            _MARGINALS,
+            "return (1 - self.scope.share - (self.detail if pieces else 0)) * self.rho",
+            "return (1 - self.scope.share) * self.rho",
+        ),
+        (
+            "methods/synthesis/marginals/declared.py",
+            "never[tuple(slice(len(low)) for low, _ in ends)] = ~constraint.possible(ends)",
+            "never[tuple(slice(len(low)) for low, _ in ends)] = False",
+        ),
     ),
 )
-SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *GUARDS)
+SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *TABLES, *GUARDS)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from incrowd.errors import Infeasible
-from incrowd.methods.tabulation.protected.attacker import never, published_to, spread
+from incrowd.methods.tabulation.protected.attacker import Together, never, spread
 from incrowd.methods.tabulation.protected.boxes import ProtectionDemand
 from incrowd.methods.tabulation.protected.frame import TableFrame
 from incrowd.methods.tabulation.protected.perturbation import KeyNoise, round_cells
@@ -61,7 +61,7 @@ def test_the_least_pattern_of_the_published_table_and_its_intervals() -> None:
     places = [[int(n) - 1 for n in np.unravel_index(cell, frame.shape)] for cell in empty]
     assert places == given["suppressed"]
     known = ~pattern.suppressed.reshape(frame.shape)
-    low, high = spread(published_to(frame, frame.totals(leaves), known), frame.matrix[empty], never)
+    low, high = spread(Together.of((frame,), [(frame.totals(leaves), known)]).reader(0), frame.matrix[empty], never)
     found = {str(tuple(place)): [a, b] for place, a, b in zip(places, low, high, strict=True)}
     assert found == given["intervals"]
 
@@ -79,7 +79,7 @@ def test_every_table_of_two_columns_can_be_rounded() -> None:
     for _ in range(40):
         frame = TableFrame((flat(int(chance.integers(1, 6)), "a"), flat(int(chance.integers(1, 6)), "b")))
         leaves, base = chance.integers(0, 30, frame.leaf_shape), int(chance.integers(2, 9))
-        found, true = round_cells(frame, leaves, base), frame.totals(leaves)
+        found, true = round_cells(frame, leaves, base).cells, frame.totals(leaves)
         assert not np.any(found % base)
         assert np.all(np.abs(found - true) < base)
         assert np.array_equal(found, frame.totals(frame.finest(found)))

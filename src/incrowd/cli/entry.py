@@ -28,6 +28,7 @@ def start() -> None:
     Warnings of libraries speak to programmers, and may quote values: `python -W` shows them.
     """
     try:
+        _keep_output()
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         _write_no_core()
@@ -43,6 +44,25 @@ def start() -> None:
     except KeyboardInterrupt:  # before a command has started, or after it has ended
         print("incrowd: interrupted.", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _keep_output() -> None:
+    """Keep standard output for what a command prints: what libraries in C print there goes to standard error.
+
+    HiGHS prints some lines past its own settings.  C's buffer is written at the end of the process, when Python can
+    hold back nothing, so descriptor 1 itself leads to standard error, and `sys.stdout` to a copy of what it was.
+    """
+    with suppress(OSError, AttributeError):  # no standard output, one that is no file, or no standard error
+        if sys.stdout.fileno() != 1:
+            return
+        sys.stdout.flush()
+        output = os.dup(1)
+        os.dup2(2, 1)
+        before = sys.stdout
+        sys.stdout = open(  # noqa: SIM115, PTH123 - open as long as the process
+            output, "w", buffering=1 if before.isatty() else -1, encoding=before.encoding, errors=before.errors
+        )
+        setattr(sys, "__stdout__", sys.stdout)  # noqa: B010 - the width of the terminal is read off it
 
 
 def _leave(code: int) -> NoReturn:

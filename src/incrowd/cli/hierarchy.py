@@ -117,13 +117,20 @@ class BuildOptions(ReadingOptions):
     """The options of `incrowd hierarchy build`."""
 
     column: Annotated[str, typer.Option(metavar="NAME", help="The column it is for.")]
-    kind: Annotated[str, typer.Option(metavar="KIND", help="intervals, prefix, redaction, dates or groups.")]
+    kind: Annotated[
+        str,
+        typer.Option(
+            metavar="KIND",
+            help="intervals, prefix, redaction, dates, groups; or a public list: icd-10, countries, regions.",
+        ),
+    ]
     out: Annotated[Path, typer.Option(metavar="FILE", help="A new file, in ARX's format.")]
     data: Annotated[
         str | None, typer.Argument(help="Take the values from these rows; the draft is then marked as data-dependent.")
     ] = None
     steps: Annotated[
-        str, typer.Option(metavar="A,B,C", help="Widths, lengths, periods or sizes, from fine to coarse.")
+        str,
+        typer.Option(metavar="A,B,C", help="Widths, lengths, periods or sizes, fine to coarse; a language or country."),
     ] = ""
     values: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A public list of values, one a line; no row is read.")
@@ -155,9 +162,12 @@ def build(options: BuildOptions) -> None:
 
 
 def _built(options: BuildOptions, wish: HierarchyRequest) -> Built:
-    from incrowd.workflows.hierarchies.build import from_range, from_rows, from_values
+    from incrowd.workflows.hierarchies.build import LISTED_KINDS, from_range, from_rows, from_values
+    from incrowd.workflows.hierarchies.public_lists import from_list
     from incrowd.workflows.policy.rows import open_rows
 
+    if options.kind in LISTED_KINDS:
+        return from_list(wish)
     sources = [source for source in (options.data, options.values, options.range) if source is not None]
     if len(sources) != 1:
         raise InvalidParameter("give one source of values: DATA, --values or --range.")
@@ -191,7 +201,7 @@ def _write(text: str, target: Path) -> None:
 
 
 def _snippet(built: Built, out: Path) -> str:
-    derived = ", derived: rows" if built.derived else ""
+    derived = ", derived: rows" if built.derived else "" if built.public is None else f', public: "{built.public}"'
     return f"{built.column.name}: {{type: {built.column.type}, hierarchy: {{file: {out.name}{derived}}}}}"
 
 

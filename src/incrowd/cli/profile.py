@@ -17,7 +17,7 @@ from incrowd.cli.published import show_routes
 from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_text import DraftGoal, Use
+from incrowd.workflows.profile.draft_text import DraftGoal, Readers, Use
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
@@ -48,6 +48,10 @@ class ProfileOptions(ReadingOptions):
         list[str], typer.Option(metavar="COLUMN", help="A column that the release must keep; can be repeated.")
     ] = field(default_factory=list)
     use: Annotated[Use, typer.Option(metavar="USE", help="What readers need: rows or tables.")] = Use.ROWS
+    readers: Annotated[
+        Readers | None,
+        typer.Option(metavar="WHO", help="Readers: public, contract (named recipients), or own (one organization)."),
+    ] = None
     rows: Annotated[int | None, typer.Option(min=1, help="Approximate number of rows, if public.")] = None
     population: Annotated[int | None, typer.Option(min=1, help="How many people it could be about, if public.")] = None
     period: Annotated[
@@ -99,7 +103,10 @@ def profile(options: ProfileOptions) -> None:
             profiled_table = profiled(watched(rows, engine, tell), engine, read.clean if policy is None else None)
         written = None if options.write is None else _write(profiled_table, str(address), options, read)
         judged = policy if options.write is None else load_policy(options.write)
-        outside = () if judged is None else outside_of(judged, rows, engine)
+        cleaned_rows = rows
+        if options.write is not None and judged is not None:  # as a release reads them: cells are cleaned
+            cleaned_rows = engine.open(address, judged.options)
+        outside = () if judged is None else outside_of(judged, cleaned_rows, engine)
     if options.json:
         print_json(_as_json(profiled_table, written, options) | {"outside": [column.to_json() for column in outside]})
     else:
@@ -110,6 +117,7 @@ def profile(options: ProfileOptions) -> None:
         )
         if written is not None and options.write is not None:
             _show_draft(written, options.write)
+            _ask(options)
 
 
 @dataclass(frozen=True)
@@ -146,9 +154,11 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
         options.population,
         options.unit,
         _confirmed(profile, options),
+        options.readers,
     )
     made = draft(profile, origin, wish)
-    routes = routes_of(read_document(made.text).content, target.resolve().parent, RouteNeeds(keep, options.use))
+    needs = RouteNeeds(keep, options.use, options.readers)
+    routes = routes_of(read_document(made.text).content, target.resolve().parent, needs)
     if options.goal is None and routes.recommended is not None and options.rows is not None:
         wish = replace(wish, goal=routes.recommended)
         made = draft(profile, origin, wish)
@@ -252,6 +262,19 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
         print_text(f"person ID column: {made.person.name}; one row per person is used.")
     verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is DraftGoal.QUERIES else "plan"
     print(f"\nnext\n\n  incrowd {verb} --policy {shlex.quote(str(target))}")
+
+
+def _ask(options: ProfileOptions) -> None:
+    """Print what a draft would be better for, as far as the request left it open."""
+    questions = {
+        "which columns must stay? --keep COLUMN": not options.keep,
+        "who will use it? --readers public, contract or own": options.readers is None,
+        "about how many rows, if that is public? --rows N": options.rows is None,
+        "about how many people could it be about, if that is public? --population N": options.population is None,
+    }
+    questions_left = [question for question, unknown in questions.items() if unknown]
+    if questions_left:
+        print_table("A better draft: answer these, and draft again", [(question,) for question in questions_left])
 
 
 def _reasons(made: Draft) -> dict[str, list[str]]:

@@ -74,6 +74,7 @@ def release(options: ReleaseOptions) -> None:
     and report appear together in a new folder, or not at all.
     """
     from dataclasses import replace
+    from functools import partial
 
     from incrowd.engines.settings import override
     from incrowd.workflows.policy.policy import load_policy
@@ -85,11 +86,10 @@ def release(options: ReleaseOptions) -> None:
         return _recover(options)
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
-    if not options.json:
-        show_published(policy)
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
-        terms = ReleaseTerms(share_of(options.hold_out), options.force, options.key)
+        announce = None if options.json else partial(show_published, policy)
+        terms = ReleaseTerms(share_of(options.hold_out), options.force, options.key, announce)
         published = release_to(options.data, policy, destination, tell, terms)
     if options.json:
         certificate = published.release.certificate.to_json()

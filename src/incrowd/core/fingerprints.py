@@ -43,11 +43,16 @@ def row_bits(array: pa.Array, salt: int) -> Bits:
 
 def coded_bits(values: pa.Array, indices: NDArray[np.integer] | None, salt: int) -> Bits:
     """Return the same for what `as_dictionary` gave: values, and for each row the place of its own."""
-    bits = np.append(value_bits(values, salt), _scattered(np.array([~salt % 2**64], np.uint64), salt))
+    bits = dictionary_bits(values, salt)
     if indices is not None:
         return np.take(bits, indices)
     missing = pc.is_null(values, nan_is_null=True).to_numpy(zero_copy_only=False)
     return np.where(missing, bits[-1], bits[:-1])
+
+
+def dictionary_bits(values: pa.Array, salt: int) -> Bits:
+    """Return the bits of each value, and one more: those of a missing value."""
+    return np.append(value_bits(values, salt), _scattered(np.array([~salt % 2**64], np.uint64), salt))
 
 
 def value_bits(values: pa.Array, salt: int) -> Bits:

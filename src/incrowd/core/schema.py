@@ -26,6 +26,9 @@ OTHER = "other"
 MAX_LENGTH, LONGEST = 200, 10_000
 """How many characters of a text that is not listed queries read: by default, and at most."""
 
+MOST_DECIMALS = 9
+"""How many decimals synthetic numbers have at most."""
+
 ANYTHING = Flat(Text())
 """The hierarchy of a column of which nothing is declared."""
 
@@ -68,10 +71,15 @@ class Missing(StrEnum):
 
 
 class Outside(StrEnum):
-    """How a value outside the declared domain is treated: one class for all, the nearest bound, or suppressed."""
+    """How a value outside the declared domain is treated: one class for all, the nearest end, or suppressed.
+
+    At an end, labels are open (`2024 or earlier`).  A number that is published as a number has no label: by `bound`,
+    a published bound stands for all numbers beyond it, too.
+    """
 
     OTHER = "other"
     ENDS = "ends"
+    BOUND = "bound"
     DROP = "drop"
 
 
@@ -84,14 +92,15 @@ class Column:
     nearest bound for numbers and dates, and one class `other` for the rest.  A value that cannot be read as the
     declared type is outside too; where there is no class `other` to put it in, it counts as missing.
     Every rule is applied row by row.  Labels are true of every value that has them: where values outside go to the
-    nearest bound, the first and the last class say so.
+    nearest bound, the first and the last class say so.  A number at a bound is published as the bound, which then
+    stands for the numbers beyond it: certificates state this rule as `bound`.
 
     With a `separator` each row holds a set of items: a list, or text split at the separator.  Type, hierarchy and the
     rule for what is outside then apply to the items, all of which are declared; a row without items has the empty set.
     Queries read at most `max_length` characters of a text that is not listed.
 
     A `shared` column has one value for a whole household.  A `label` is its name for readers.  `clean` are the rules by
-    which its cells were rewritten when they were read.
+    which its cells were rewritten when they were read.  `decimals` is how many decimals synthetic numbers have.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -108,10 +117,15 @@ class Column:
     label: str | None = None
     max_length: int = MAX_LENGTH
     clean: Cleaning | None = None
+    decimals: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
             raise InvalidParameter("a column needs a name.")
+        if self.decimals is not None and (self.type is not Type.DECIMAL or not 0 <= self.decimals <= MOST_DECIMALS):
+            raise InvalidParameter(
+                f"{self.name!r} declares decimals: those are from 0 to {MOST_DECIMALS}, of a column of type decimal."
+            )
         if not 1 <= self.max_length <= LONGEST:
             raise InvalidParameter(f"the max_length of {self.name!r} lies between 1 and {LONGEST:,}.")
         if self.hierarchy == ANYTHING:
@@ -125,6 +139,8 @@ class Column:
             raise InvalidParameter(f"{self.name!r} holds survey weights, which are numbers: let type be decimal.")
         if self.separator is not None:
             self._check_items(self.separator)
+        if self.outside is Outside.BOUND and isinstance(self.domain, Dates):
+            raise InvalidParameter(f"days beyond the bounds of {self.name!r} get open labels: let outside be 'ends'.")
         if self.rule_outside is Outside.ENDS and not isinstance(self.domain, Numbers | Dates):
             raise InvalidParameter(f"the values of {self.name!r} have no ends: let outside be 'other' or 'drop'.")
         if self.fill is not None and self.hierarchy.generalize(self.fill, 0) is None:
@@ -191,9 +207,9 @@ class Column:
 
     @property
     def rule_outside(self) -> Outside:
-        """How values outside the domain are treated."""
+        """How values outside the domain are treated; `bound` is `ends`, said of numbers without labels."""
         if self.outside is not None:
-            return self.outside
+            return Outside.ENDS if self.outside is Outside.BOUND else self.outside
         return Outside.ENDS if isinstance(self.domain, Numbers | Dates) else Outside.OTHER
 
     @property
@@ -222,6 +238,18 @@ class Column:
     def open_days(self) -> bool:
         """Whether the first and the last day include the days beyond them, so that days are released as text."""
         return isinstance(self.domain, Dates) and self.hierarchy.open_ends
+
+    def stated_outside(self, level: int) -> Outside | None:
+        """Return the rule for values outside as certificates state it at a level; None where nothing is outside.
+
+        >>> age = Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))
+        >>> age.stated_outside(0), age.stated_outside(1)
+        (<Outside.BOUND: 'bound'>, <Outside.ENDS: 'ends'>)
+        """
+        if not self.domain.closed:
+            return None
+        number = level == 0 and isinstance(self.domain, Numbers) and self.rule_outside is Outside.ENDS
+        return Outside.BOUND if number else self.rule_outside
 
     @property
     def provenances(self) -> tuple[Provenance, ...]:

@@ -14,7 +14,7 @@ import pytest
 
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
-from incrowd.errors import Infeasible, Refused
+from incrowd.errors import Infeasible, InvalidParameter, Refused
 from incrowd.methods.tabulation.protected.frame import TableFrame
 from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.noise.system import SystemCoins
@@ -91,7 +91,7 @@ def test_sensitive_cells_of_both_tables_stay_open_to_who_holds_both(tmp_path: Pa
             new = method.release(table, SystemCoins())
         except Infeasible:
             continue
-        area = method.frame(SCHEMA).axes[0]
+        area = method.frames(SCHEMA)[0].axes[0]
         joint = TableFrame((area, flat(2, "sex"), flat(2, "kind")))
         grid = np.arange(joint.size).reshape(joint.shape)
         parts = [
@@ -170,6 +170,43 @@ def test_what_must_stay_open_does_or_the_release_is_refused_with_the_smallest_ch
     with pytest.raises(Infeasible, match=r"The smallest change that was found: do not keep .*sex = M.* open"):
         release(rows(), asked)
     assert charges(asked) == 2
+
+
+def test_the_cell_in_the_way_and_a_change_that_helps_are_named(tmp_path: Path) -> None:
+    with pytest.raises(Infeasible, match=r"^area = a, sex = F: sensitive, and said to stay open.*not keep area = a, "):
+        cells_of(tmp_path, open=["area = a, sex = F"])
+    ones = pa.table({"area": list("aabbccdd"), "sex": ["F", "M"] * 4, "kind": ["x"] * 8})
+    with pytest.raises(Infeasible, match=r"The smallest change that was found: zeros: suppressible\.$"):
+        release(ones, policy(tmp_path, ["area", "sex"]))
+    released = release(ones, policy(tmp_path, ["area", "sex"], zeros="suppressible")).result.to_arrow()
+    assert None in released["count"].to_pylist()
+    with pytest.raises(Infeasible, match=r"^the total of everything is sensitive itself"):
+        cells_of(tmp_path, minimum=1000)
+
+
+def test_a_level_stays_open_by_its_number(tmp_path: Path) -> None:
+    source = policy(tmp_path, ["area", "sex"], open=["area at level 1", "totals"], coalition=0)
+    source["columns"]["area"] = {"hierarchy": {"tree": {"N, far": ["a", "b"], "S": ["c", "d"]}}, **KINDS}
+    table = release(rows(), source).result.to_arrow().to_pylist()
+    cells = {(row["area"], row["sex"]): row["count"] for row in table}
+    assert cells["a", "F"] is None
+    assert None not in [cells[area, sex] for area in ("N, far", "S") for sex in ("*", "F", "M")]
+    source["release"]["open"] = ["area = N, far, sex = F"]
+    assert release(rows(), source).result.to_arrow().num_rows == 21
+    source["release"]["open"] = ["area at level 7"]
+    with pytest.raises(InvalidParameter, match="no lines at that level"):
+        release(rows(), source)
+
+
+def test_weights_say_what_is_kept_small(tmp_path: Path) -> None:
+    """By value small cells go, by number as few as can be, by level those with few finest cells."""
+    cells = {way: cells_of(tmp_path, weigh=way, coalition=0) for way in ("values", "cells", "levels")}
+    empty = {way: [cell for cell, value in part.items() if value is None] for way, part in cells.items()}
+    assert len(empty["cells"]) <= min(map(len, empty.values()))
+    assert all("*" not in cell for cell in empty["levels"])
+    shown = cells_of(tmp_path, minimum=2)
+    values = {way: sum(shown[cell] or 0 for cell in part) for way, part in empty.items()}
+    assert values["values"] <= min(values.values())
 
 
 def test_cells_that_go_first_are_emptied_before_others(tmp_path: Path) -> None:

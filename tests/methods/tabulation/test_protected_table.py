@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.optimize import LinearConstraint, milp
 
 from incrowd.core.domain import Categories, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
@@ -18,9 +20,11 @@ from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import Table
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.local.engine import LOCAL
-from incrowd.errors import IncrowdError, InvalidParameter, SourceInvalid
+from incrowd.errors import IncrowdError, Infeasible, InvalidParameter, SourceInvalid
+from incrowd.methods.tabulation.protected.adjustment import adjust_cells
+from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
 from incrowd.methods.tabulation.protected.method import ProtectedTable
-from incrowd.methods.tabulation.protected.perturbation import KeyNoise
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, round_cells
 from incrowd.methods.tabulation.protected.rules import Dominance
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.ledger import find_book
@@ -98,8 +102,7 @@ def test_a_table_released_before_counts_as_known(tmp_path: Path) -> None:
     ]
     (tmp_path / "first.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     method = ProtectedTable(columns=("area", "sex"), minimum=4, protection=2, earlier=(str(tmp_path / "first.csv"),))
-    frame = method.frame(SCHEMA)
-    joint = method.joint(SCHEMA, frame)
+    joint = method.joint(SCHEMA)
     assert [axis.column for axis in joint.frame.axes] == ["area", "sex", "kind"]
     assert method.plan(SCHEMA).claims[0].parameters["earlier"] == 1
     try:
@@ -200,7 +203,7 @@ def test_a_table_that_contradicts_itself_is_refused(change: dict[str, Any], word
         ({"columns": ("area",), "protect": "cell-key"}, "cell-key needs noise"),
         ({"columns": ("area", "sex", "kind", "who"), "minimum": 3}, "one to three columns"),
         ({"columns": ("area",), "minimum": 1}, "at least 2"),
-        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "no contribution is negative"),
+        ({"columns": ("area",), "minimum": 3, "value": "sex"}, "is summed: declare it as a number"),
         ({"columns": ("who",), "minimum": 3}, "identifier"),
         ({"columns": ("area",), "minimum": 3, "holding": "sex"}, "its role is identifier"),
         ({"columns": ("area",), "minimum": 3, "total": "N"}, "stands for two different lines"),
@@ -232,6 +235,89 @@ def test_a_file_whose_empty_cell_was_filled_in_or_whose_total_was_changed_fails(
 
 def test_everything_that_agrees_is_listed_by_the_test_itself() -> None:
     method = ProtectedTable(columns=("sex",), minimum=2)
-    frame = method.frame(SCHEMA)
+    frame = method.frames(SCHEMA)[0]
     found = [table.tolist() for table in agreeing(frame, np.array([2, 0, 0]), np.array([True, False, False]))]
     assert found == [[0, 2], [1, 1], [2, 0]]
+
+
+def test_a_rounding_is_no_farther_from_the_truth_than_it_says_nor_nearer_than_possible() -> None:
+    """Every table of 0 to 6 in 2 × 3 cells of a seed: the distance is that of the best of all roundings."""
+    chance, side = np.random.default_rng(5), ("*", "a", "b", "c")
+    frame = TableFrame((TableAxis("r", side[:3], (-1, 0, 0)), TableAxis("c", side, (-1, 0, 0, 0))))
+    for _ in range(20):
+        leaves = chance.integers(0, 7, frame.leaf_shape)
+        rounded = round_cells(frame, leaves, 3)
+        choices = [sorted({value // 3 * 3, -(-value // 3) * 3}) for value in leaves.ravel().tolist()]
+        totals = frame.totals(leaves)
+        best = min(
+            int(np.abs(np.array(choice) - leaves.ravel()).sum())
+            for choice in product(*choices)
+            if np.all(np.abs(frame.totals(np.array(choice).reshape(leaves.shape)) - totals) < 3)
+        )
+        assert rounded.distance == best
+        assert rounded.least == pytest.approx(best)
+
+
+def test_an_adjusted_table_is_the_nearest_that_the_rule_allows() -> None:
+    """Every table of 0 to 5 in 2 × 2 cells of a seed: all tables within the shift are tried."""
+    chance, side = np.random.default_rng(9), (("*", "a", "b"), (-1, 0, 0))
+    frame = TableFrame((TableAxis("r", *side), TableAxis("c", *side)))
+    for _ in range(12):
+        leaves = chance.integers(0, 6, frame.leaf_shape)
+        cells = frame.totals(leaves)
+        choices = [range(max(0, value - 4), value + 5) for value in leaves.ravel().tolist()]
+        tables = (frame.totals(np.array(choice).reshape(leaves.shape)) for choice in product(*choices))
+        far = [
+            int(np.abs(table - cells).sum())
+            for table in tables
+            if np.abs(table - cells).max() <= 4 and not np.any((table > 0) & (table < 3))
+        ]
+        near = adjust_cells(frame, leaves, 3, 4)
+        assert near.distance == int(np.abs(near.cells - cells).sum())
+        assert min(far) <= near.distance <= min(far) * 1.02
+        assert near.least <= min(far) + 1e-6
+
+
+def test_no_attacker_narrows_an_adjusted_count_below_its_interval() -> None:
+    """The least and the largest true table that the claim allows, by exact programs, for every cell of both shapes."""
+    chance = np.random.default_rng(4)
+    region = TableAxis("region", ("*", "N", "a", "b", "S", "c", "d"), (-1, 0, 1, 1, 0, 4, 4))
+    sex, kind = (TableAxis(name, ("*", "x", "y"), (-1, 0, 0)) for name in ("sex", "kind"))
+    for axes in ((region, sex), (sex, kind, TableAxis("z", ("*", "1", "2"), (-1, 0, 0)))):
+        frame, shift = TableFrame(axes), 6
+        near = adjust_cells(frame, chance.poisson(3.0, frame.leaf_shape), 3, shift)
+        published, matrix = near.cells.ravel(), frame.matrix.astype(np.float64)
+        known = LinearConstraint(matrix, np.maximum(published - shift, 0), published + shift)
+        for cell in range(frame.size):
+            row = matrix[[cell]].toarray().ravel()
+            ends = [
+                round(sign * milp(sign * row, constraints=known, integrality=np.ones(len(row))).fun) for sign in (1, -1)
+            ]
+            assert ends == [max(0, published[cell] - shift), published[cell] + shift]
+
+
+def test_adjustment_is_refused_where_it_cannot_be() -> None:
+    with pytest.raises(InvalidParameter, match="adjustment is for counts"):
+        ProtectedTable(columns=("area",), protect="adjustment")
+    with pytest.raises(IncrowdError, match="shift that is at least the minimum"):
+        ProtectedTable(columns=("area",), protect="adjustment", minimum=5, shift=4).plan(SCHEMA)
+    with pytest.raises(Infeasible, match="larger shift"):
+        adjust_cells(TableFrame((TableAxis("a", ("*", "x"), (-1, 0)),)), np.array([2]), 9, 1)
+
+
+def test_an_adjusted_file_with_a_small_count_fails(tmp_path: Path) -> None:
+    """The numbers still add up: only the rule is broken."""
+    release = {"method": "protected-table", "columns": ["area"], "given": True, "protect": "adjustment", "minimum": 3}
+    policy = {**GIVEN, "release": release, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"}
+    folder = tmp_path / "out"
+    release_to(given([40, 20, 2, 18, 20, 9, 11]), policy, Destination(folder, "csv"))
+    assert verify(folder).passed
+    rows = [line.replace('"', "").split(",") for line in (folder / "data.csv").read_text("utf-8").splitlines()]
+    numbers = {name: int(number) for name, number in rows[1:]}
+    assert numbers["*"] == numbers["N"] + numbers["S"]
+    assert numbers["a"] in (0, 3)
+    numbers.update(a=2, b=numbers["N"] - 2)
+    text = "\n".join([",".join(rows[0]), *(f"{name},{number}" for name, number in numbers.items())])
+    (folder / "data.csv").write_text(text + "\n", "utf-8")
+    failed = {each.about for each in verify(folder).findings if each.verdict == "failed"}
+    assert "numbers in the file" in failed

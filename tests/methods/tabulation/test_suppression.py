@@ -12,7 +12,7 @@ from scipy.sparse import csr_matrix
 
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation.protected import suppression
-from incrowd.methods.tabulation.protected.attacker import narrowed, never, published_to, spread
+from incrowd.methods.tabulation.protected.attacker import Together, narrowed, never, spread
 from incrowd.methods.tabulation.protected.boxes import NEVER, ProtectionDemand
 from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
 from incrowd.methods.tabulation.protected.program import least_pattern
@@ -109,7 +109,7 @@ def test_the_auditor_finds_what_trying_finds_and_narrowing_is_never_closer() -> 
         cells, known = frame.totals(leaves), chance.random(frame.shape) < 0.6
         known[(0,) * known.ndim] = True
         expected = ends(frame, cells, known)
-        found = spread(published_to(frame, np.where(known, cells, 0), known), frame.matrix, never)
+        found = spread(Together.of((frame,), [(np.where(known, cells, 0), known)]).reader(0), frame.matrix, never)
         assert np.array_equal(found[0], expected[0])
         assert np.array_equal(found[1], expected[1])
         low, high = narrowed(frame, np.where(known, cells, 0), known)

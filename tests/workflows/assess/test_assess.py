@@ -114,7 +114,13 @@ def test_an_empty_release_has_no_risk_and_lost_everything(policy: Policy) -> Non
 def test_a_real_release_can_be_assessed_in_every_format(tmp_path: Path, form: str) -> None:
     plain = changed(
         PEOPLE,
-        columns__paid={"role": "sensitive", "type": "decimal", "bounds": [0, 4], "hierarchy": {"intervals": [2]}},
+        columns__paid={
+            "role": "sensitive",
+            "type": "decimal",
+            "bounds": [0, 4],
+            "outside": "bound",
+            "hierarchy": {"intervals": [2]},
+        },
         columns__born={"type": "date", "bounds": ["2000-01-01", "2000-12-31"], "hierarchy": {"dates": ["month"]}},
         columns__well={"type": "boolean"},
         release__levels={"age": 3, "zip": 1, "paid": 0, "born": 2},

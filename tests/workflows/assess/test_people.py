@@ -10,6 +10,7 @@ import pytest
 
 from incrowd.engines.readers.sources import open_source
 from incrowd.workflows.assess.assess import assess
+from incrowd.workflows.assess.section import identity_lines
 from incrowd.workflows.plan.explore import explore_rows, lattice_view
 from incrowd.workflows.policy.policy import load_policy
 from tests.policies import with_ledger
@@ -69,3 +70,22 @@ def test_the_lattice_counts_at_most_the_rows_of_a_person_that_a_release_uses(tmp
     assert view.rows == 16
     assert [node.choice for node in view.nodes if node.rungs == (0, 0)] == [None]
     assert explore_rows(open_source(visits()), policy).rows == 16
+
+
+def test_a_household_is_found_by_any_of_its_members(tmp_path: Path) -> None:
+    """Foyer 1 has members in classes of 2 and 1, foyer 2 of 2 and 3, foyer 3 two of 3; nobody knows the last row's."""
+    columns = {"foyer": {"role": "household"}, "sexe": POLICY["columns"]["sexe"], "âge": POLICY["columns"]["âge"]}
+    policy = load_policy(with_ledger({**POLICY, "dataset": {"name": "foyers"}, "columns": columns}, tmp_path))
+    data = pa.table(
+        {
+            "foyer": ["1", "1", "2", "2", "3", "3", None],
+            "sexe": ["F", "M", "F", "M", "M", "M", "F"],
+            "âge": ["30", "70", "30", "20", "20", "20", "99"],
+        }
+    )
+    released = pa.table({"sexe": ["M"] * 3, "âge": ["20"] * 3})
+    found = assess(open_source(released), open_source(data), policy)
+    assert found.identity.households is not None
+    risks = [1.0, 1 - 1 / 2 * 2 / 3, 1 - (2 / 3) ** 2]
+    assert found.identity.households.value == pytest.approx(sum(risks) / 3)
+    assert "household risk" in {name for name, *_ in identity_lines(found)}

@@ -11,7 +11,7 @@ from incrowd.workflows.plan.published import PublishedColumn, published_by, unpu
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_text import DraftGoal
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftRequest
 from tests.coins import SeededCoins
 from tests.contract.examples import POLICIES, rows
 
@@ -59,7 +59,7 @@ def test_each_level_of_a_date_has_three_labels_and_the_share_that_it_tells_apart
 
 
 def test_exact_numbers_are_flagged() -> None:
-    assert safe("cost").flags == ("EXACT: published value by value",)
+    assert safe("cost").flags == ("EXACT: published value by value", "0 and 1000 stand for all beyond, too")
     assert safe("cost", cost=1).flags == ()
     assert not safe("sex").exact
 
@@ -109,5 +109,5 @@ def test_the_release_has_no_label_finer_than_what_was_shown(method: str) -> None
 def test_a_classic_draft_never_publishes_a_sensitive_number_exactly() -> None:
     section = {**COLUMNS["cost"], "bounds": ["0", "1000"], "hierarchy": {"intervals": ["10", "100"]}}
     drafts = [DraftColumn("cost", section, "declared"), DraftColumn("sex", dict(COLUMNS["sex"]), "declared")]
-    text, _ = release_text(drafts, DraftGoal.CLASSIC)
+    text, _ = release_text(drafts, DraftRequest(DraftGoal.CLASSIC))
     assert "levels: {cost: 1}" in text

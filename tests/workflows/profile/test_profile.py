@@ -16,7 +16,8 @@ from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
 from incrowd.workflows.profile.column_names import KNOWN, NAMING, SECRET, spoken
-from incrowd.workflows.profile.profile import MOST_COLUMNS, ColumnProfile, TableProfile, profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
+from incrowd.workflows.profile.subsets import MOST_COLUMNS, MOST_IN_TRIPLES, Subsets
 from tests.tables import Batches
 
 
@@ -169,7 +170,7 @@ def test_with_many_columns_the_most_telling_are_taken_and_that_is_said() -> None
     columns = {f"c{number}": chance.integers(0, number + 2, 500).astype(str) for number in range(18)}
     found = profiled(**columns)
     assert len({name for subset in found.subsets for name in subset.columns}) == MOST_COLUMNS
-    assert any(f"the {MOST_COLUMNS} with" in note for note in found.notes)
+    assert any(f"the {MOST_COLUMNS} and triples of the {MOST_IN_TRIPLES} with" in note for note in found.notes)
     assert not any("c0" in subset.columns for subset in found.subsets)
 
 
@@ -179,7 +180,7 @@ def test_estimates_are_said_to_be_estimates() -> None:
     found = profiled(**{name: values.astype(str) for name, values in columns.items()})
     assert any("estimated" in note for note in found.notes)
     triples = [subset for subset in found.subsets if len(subset.columns) == 3]
-    assert len(triples) == 84
+    assert len(triples) == 56  # of the eight columns with the most values
     for triple in triples:
         assert not triple.spread.exact
         first, second, third = (columns[name] for name in triple.columns)
@@ -198,3 +199,26 @@ def test_the_plain_form_holds_everything() -> None:
     assert found["columns"][1]["low"] == "1"
     assert found["columns"][0]["values"] == {"F": 2, "M": 1}
     assert found["subsets"][0]["unique_share"] == 1.0
+
+
+def test_dense_tables_and_sketches_count_the_same_also_where_more_values_come_than_expected() -> None:
+    chance = np.random.default_rng(3)
+    names = ("a", "b", "c", "d")
+    table = pa.table({
+        "a": chance.integers(0, 3, 9000).astype(str),
+        "b": pa.array([None if n % 7 == 0 else str(n % 40) for n in range(9000)]),
+        "c": chance.integers(0, 5, 9000),
+        "d": chance.normal(0, 1, 9000).round(1),
+    })  # fmt: skip
+    plain = Subsets(names)  # nothing is expected: sketches alone
+    expected = [{"a": 3, "b": 41, "c": 5, "d": 80}, {"a": 1, "b": 9, "c": 2, "d": 1}]
+    learners = [plain, *(Subsets(names, sizes) for sizes in expected)]
+    halves = [Subsets(names, expected[0]) for _ in range(2)]
+    for place, batch in enumerate(table.to_batches(max_chunksize=1000)):
+        for learner in (*learners, halves[place % 2]):
+            learner.add(batch)
+    halves[0].merge(halves[1])
+    for learner in (*learners[1:], halves[0]):
+        assert set(learner.ranked()) == set(plain.ranked())
+    both = len(set(zip(table["a"].to_pylist(), table["c"].to_pylist(), strict=True)))
+    assert next(subset for subset in plain.ranked() if subset.columns == ("a", "c")).spread.distinct == both

@@ -69,3 +69,14 @@ def test_recoding_shows_the_published_level(tmp_path: Path) -> None:
     for name, level in levels.items():
         row = table.split(f">{name}</th>")[1].split("</tr>")[0]
         assert row.split("<td>")[1].lstrip().startswith(str(level))
+
+
+def test_where_no_row_is_published_the_summary_has_the_published_or_declared_total(tmp_path: Path) -> None:
+    histogram = {"method": "private-histogram", "columns": ["sex"], "epsilon": 1}
+    release, page = released(tmp_path, release=histogram, budget={"epsilon": 3})
+    total = sum(release.result.to_arrow()["count"].to_pylist())
+    assert f"no row is. Their total is {total:,}, noise included." in short(page)
+    chosen = {"method": "most-common", "columns": ["sex"], "epsilon": 1, "counts": False}
+    _, page = released(tmp_path, release=chosen, budget={"epsilon": 3}, dataset__population=70_000)
+    assert "about 70,000 people, as declared" in short(page)
+    assert "rows are published" not in short(page)

@@ -9,14 +9,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.attacks.candidates import CodedColumns, Codes, ColumnMatch, distinct, match
+from incrowd.attacks.cover import numbers
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
+from incrowd.attacks.masked import are_numbers
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
 ALARM = 0.05  # share of the control group that may be called members by mistake
 _LEAST = 60  # 5 % of 60 are three people: fewer give no threshold
 _LABELS = 1000  # a column of more labels names people rather than describing them
+_CUTS = np.linspace(0, 1, 21)[1:-1]  # between twenty parts of equal size
 Numbers = NDArray[np.float64]
 
 
@@ -24,7 +27,8 @@ def membership(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
     """Decide by the likelihood ratio for each person whether the published frequencies include them.
 
     Knows: all published columns of a person, and the frequencies in the population, from a third of the control group;
-    a second third sets the threshold that 5 % of them pass.  Success: a person in the data passes it.  Baseline: 5 %,
+    numbers that a mask moved, or that have too many values, count in twenty parts of that third.  A second third sets
+    the threshold that 5 % of them pass.  Success: a person in the data passes it.  Baseline: 5 %,
     for every person.  The last third is the control group of the finding.
 
     Meaningless if the control group comes from another population: then its frequencies, not the release, separate the
@@ -33,8 +37,8 @@ def membership(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
     Source: Sankararaman, Obozinski, Jordan & Halperin 2009; Homer et al. 2008.
     """
     trial = Trial.of(published, knowledge, need_control("membership", control))
-    records, pool = _attributes(trial)
     reference, judges, tested = control_in_thirds(trial)
+    records, pool = _attributes(trial, reference)
     scores = log_ratios(records, pool, records[reference].mean(axis=0))
     limit = threshold(scores[judges])
     inside = scores[: trial.inside] > limit
@@ -78,7 +82,7 @@ def power(attributes: int, pool: int, alarm: float = ALARM) -> float:
     return float(norm.cdf(math.sqrt(attributes / pool) - norm.isf(alarm)))
 
 
-def _attributes(trial: Trial) -> tuple[Numbers, Numbers]:
+def _attributes(trial: Trial, reference: Codes) -> tuple[Numbers, Numbers]:
     """Return everybody as zeros and ones over all published labels, and the share of published rows with each."""
     records, pool = [], []
     weights = trial.published.weights
@@ -86,12 +90,29 @@ def _attributes(trial: Trial) -> tuple[Numbers, Numbers]:
         if name not in trial.everyone.column_names or name == trial.knowledge.person:
             continue
         column = match(trial.published, trial.everyone, name)
-        if len(column.labels.texts) <= _LABELS:
-            records.append(_covered(column))
-            pool.append(np.bincount(column.labels.codes, weights, len(column.labels.texts)) / max(1, weights.sum()))
+        moved = name in (trial.published.masks or ()) or len(column.labels.texts) > _LABELS
+        if moved and are_numbers(column):
+            inside, labels = _parts(column, reference)
+        elif len(column.labels.texts) <= _LABELS:
+            inside, labels = _covered(column), column.labels.codes
+        else:
+            continue
+        records.append(inside)
+        pool.append(np.bincount(labels, weights, inside.shape[1]) / max(1, weights.sum()))
     if not records:
-        raise InvalidParameter(f"membership needs a published column with at most {_LABELS} labels: there is none.")
+        raise InvalidParameter(
+            f"membership needs a published column of numbers, or with at most {_LABELS} labels: there is none."
+        )
     return np.hstack(records), np.concatenate(pool)
+
+
+def _parts(column: ColumnMatch, reference: Codes) -> tuple[Numbers, Codes]:
+    """Return in which part of the reference's numbers everybody is, as zeros and ones, and each published row."""
+    values, labels = (numbers(side.texts)[side.codes] for side in (column.values, column.labels))
+    part = values[reference]
+    cuts = np.unique(np.quantile(part[np.isfinite(part)], _CUTS)) if np.isfinite(part).any() else np.zeros(1)
+    places, published = (np.searchsorted(cuts, side) for side in (values, labels))  # what is no number comes last
+    return np.eye(len(cuts) + 1)[places], published
 
 
 def _covered(column: ColumnMatch) -> Numbers:

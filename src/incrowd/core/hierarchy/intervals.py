@@ -184,17 +184,24 @@ class Intervals(Hierarchy):
 class Cuts(Hierarchy):
     """Classes that begin at the given points, finest level first; each level keeps some points of the one below.
 
+    Each of the `spikes` is a class of its own on every level: a value that very many have, such as 0.
+
     >>> ages = Cuts(Numbers(0, 120), ((18, 40, 65), (18, 65)))
     >>> ages.labels(1), ages.labels(2)
     (('< 18', '[18, 40)', '[40, 65)', '>= 65'), ('< 18', '[18, 65)', '>= 65'))
+    >>> Cuts(Numbers(0, 900), ((100,),), spikes=(0, 500)).labels(1)
+    ('<= 0', '[1, 100)', '[100, 500)', '500', '>= 501')
     """
 
     domain: Numbers
     points: tuple[tuple[Number, ...], ...]
     provenance: Provenance = DECLARED
+    spikes: tuple[Number, ...] = ()
 
     def __post_init__(self) -> None:
         low, high = self.domain.bounds
+        if any(not holds(self.domain, float(exact(spike, "a spike"))) for spike in self.spikes):
+            raise InvalidParameter(f"the spikes {_joined(self.spikes)} must be numbers within the bounds.")
         levels = [[exact(point, "a cut point") for point in points] for points in self.points]
         if not levels or not all(levels):
             raise InvalidParameter("cuts need at least one point on every level.")
@@ -219,18 +226,34 @@ class Cuts(Hierarchy):
 
     @property
     def rule(self) -> HierarchyRule:
-        return HierarchyRule(RuleKind.CUTS, tuple(tuple(map(str, points)) for points in self.points))
+        levels = (tuple(sorted({*map(exact, points), *map(exact, self.spikes)})) for points in self.points)
+        return HierarchyRule(RuleKind.CUTS, tuple(tuple(map(str, points)) for points in levels))
 
     def leaves(self, level: int) -> NDArray[np.float64] | None:
         low = self.domain.bounds[0]
         if level == 0 or low is None:
             return super().leaves(level)
-        points = self.points[level - 1] if level < self.height else ()
+        points = self._stored(level) if level < self.height else ()
         return self.domain.spans([low, *(exact(point) for point in points)])
 
     def _stored(self, level: int) -> list[float]:
         as_stored = int if self.domain.type is Type.INTEGER else float
-        return [as_stored(exact(point)) for point in self.points[level - 1]]
+        points = [as_stored(exact(point)) for point in self.points[level - 1]]
+        if not self.spikes:
+            return points
+        low, high = (None if end is None else as_stored(end) for end in self.domain.bounds)
+        own = [as_stored(exact(spike)) for spike in self.spikes]
+        after = [spike + 1 if isinstance(spike, int) else just_above(spike) for spike in own]
+        every = sorted({*points, *own, *after})
+        return [point for point in every if (low is None or point > low) and (high is None or point <= high)]
+
+    def _alone(self, number: float) -> str | None:
+        """Return the label of a spike: a class that holds one value, and at a bound what lies beyond it, too."""
+        own = [spike for spike in self.spikes if float(exact(spike)) == number]
+        if not own:
+            return None
+        text = number_text(number)
+        return f"<= {text}" if exact(own[0]) == self.domain.bounds[0] else text
 
     def _members(self, level: int) -> pa.Array | None:
         if level == 0:
@@ -251,17 +274,31 @@ class Cuts(Hierarchy):
     def _label(self, number: float, level: int) -> str:
         points = self._stored(level)
         place = sum(point <= number for point in points)
+        low = self.domain.bounds[0]
         if place == 0:
-            return f"< {number_text(points[0])}"
+            first = None if low is None else self._alone(float(low))
+            return first or f"< {number_text(points[0])}"
+        start = self._after(points[place - 1])
         if place == len(points):
-            return f">= {number_text(points[-1])}"
-        return f"[{number_text(points[place - 1])}, {number_text(points[place])})"
+            return f">= {number_text(points[-1])}" if start is None else f"> {start}"
+        opening = f"[{number_text(points[place - 1])}" if start is None else f"({start}"
+        return self._alone(points[place - 1]) or f"{opening}, {number_text(points[place])})"
+
+    def _after(self, point: float) -> str | None:
+        """Return the spike after which a class of decimals starts, if it does."""
+        own = () if self.domain.type is Type.INTEGER else self.spikes
+        return next((number_text(float(exact(s))) for s in own if just_above(float(exact(s))) == point), None)
 
     def _generalize(self, value: str, level: int) -> str | None:
         if level == 0:
             return written(value, self.domain)
         number = parse(value, self.domain.type)
         return self._label(number, level) if isinstance(number, int | float) and holds(self.domain, number) else None
+
+
+def just_above(number: float) -> float:
+    """Return the next double, or after 0 a number so small that no data has it."""
+    return math.nextafter(number, math.inf) if number else 1e-300
 
 
 def _joined(points: Sequence[Number]) -> str:

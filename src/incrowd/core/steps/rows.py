@@ -92,7 +92,8 @@ class RecodedColumn:
     """How one column is recoded: to which of how many levels, by which rule, and where the rule comes from.
 
     The level is chosen from `level` to `highest` where that is stated.  A missing value becomes `fill` where that is
-    stated; without either, a set without items.  `outside` is None where no value can be outside.
+    stated; without either, a set without items.  `outside` is None where no value can be outside; it is `bound` where a
+    published number at a bound stands for those beyond it.
     """
 
     column: str
@@ -217,7 +218,7 @@ def recoded(recoding: Recoding, highest: int | None = None) -> RecodedColumn:
         next((source for source in sources if not source.sound), sources[0]),
         Missing(column.missing) if column.fill is None else None,
         column.fill,
-        column.rule_outside if column.domain.closed else None,
+        column.stated_outside(recoding.level),
         highest,
         None
         if column.clean is None

@@ -99,6 +99,11 @@ class Step:
     """Whether what it guarantees is guaranteed for all releases of a series together."""
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns whose labels it makes itself: open at the ends, also where the values are numbers."""
+        return ()
+
+    @property
     def sentence(self) -> str:
         """What happens, in words."""
         raise NotImplementedError

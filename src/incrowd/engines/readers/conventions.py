@@ -15,6 +15,7 @@ _MISSING = """
     | desconocido | desconocida | sin datos | sin dato | s/d | s.d. | no consta | no aplica | ns/nc | ns/nr | no sabe
     | sin especificar | no disponible
     | sconosciuto | sconosciuta | non noto | non disponibile | non applicabile | non pervenuto | n.p.
+    | bilinmiyor | belirtilmemiş | belirtilmedi | veri yok | bilgi yok
     | onbekend | n.v.t. | nvt | niet van toepassing | niet bekend | geen gegevens | n.b. | ontbreekt
     | desconhecido | desconhecida | não aplicável | nao aplicavel | sem dados | sem informação | não sabe
     | não disponível
@@ -27,7 +28,7 @@ _MISSING = """
 _WORDS = frozenset(" ".join(word.split()) for word in _MISSING.split("|")) - {""}
 _SIGNS = frozenset(word for word in _WORDS if not any(map(str.isalpha, word)))
 
-_CURRENCIES = "€ $ £ ¥ zł kr kr. Kč Ft lei ₺ ₽ ₹ Fr. EUR USD GBP JPY CHF PLN SEK NOK DKK CZK HUF RON TRY BRL"
+_CURRENCIES = "€ $ £ ¥ zł kr kr. Kč Ft lei ₺ ₽ ₹ Fr. EUR USD GBP JPY CHF PLN SEK NOK DKK CZK HUF RON TRY TL BRL"
 _MEASURES = """
     kg g mg µg t km m cm mm µm l ml dl cl ha m² m³ km² % ‰ °C °F h min s Std. std. ms kWh kW W V A bar mmHg mmol/l mg/dl
     km/h bpm pts pkt pkt. Jahre Jahr J. years yrs ans anos años anni jaar lat let år vuotta Tage days jours días dni

@@ -213,6 +213,10 @@ def likely_encoding(content: bytes) -> str:
 
     >>> likely_encoding("Straße;Größe;Mädchen;Übergröße".encode("cp1252"))
     'cp1252'
+    >>> likely_encoding("środa;piątek;mężczyzna;żonaty;Położniczy".encode("cp1250"))
+    'cp1250'
+    >>> likely_encoding("Adı Soyadı;Doğum tarihi;Başvuru günü;Kadın".encode("cp1254"))
+    'cp1254'
     """
     from charset_normalizer import from_bytes
 
@@ -220,15 +224,25 @@ def likely_encoding(content: bytes) -> str:
     marked = [byte for byte in lines if byte > _ASCII]
     if set(marked) <= _WESTERN and len(marked) < _SOME * len(lines):
         return _LIKELY[0]
+    if set(marked) <= _TURKISH and set(marked) & _TURKISH_ONLY:
+        return "cp1254"
     matches = list(from_bytes(lines, cp_isolation=list(_LIKELY), threshold=1.0))
     by_name = {name: match for match in reversed(matches) for name in match.could_be_from_charset}
     least = min((match.chaos for match in matches), default=0.0)
     good = [name for name in _LIKELY if name in by_name and by_name[name].chaos <= least + _AS_GOOD]
+    good = [name for name in good if not _has_controls(lines, name)] or good
     return max(good, key=lambda name: by_name[name].coherence + _AS_GOOD * (name == _LIKELY[0]), default=_LIKELY[0])
+
+
+def _has_controls(lines: bytes, encoding: str) -> bool:
+    """Whether some bytes are control characters in an encoding: no text has any, and cp1250 has letters there."""
+    return any("\x80" <= character <= "\x9f" for character in lines.decode(encoding, errors="ignore"))
 
 
 _ASCII, _SOME = 127, 0.5  # where most bytes are above 127, the text is not in a Western language
 _WESTERN = frozenset("äöüßÄÖÜéèêëÉÈàâÀáíóúñÑçÇåÅæÆøØîïôûœ€‚„“”‘’–—°§…«»´·²³µ".encode("cp1252"))
+_TURKISH_ONLY = frozenset("ığşİĞŞ".encode("cp1254"))  # Icelandic letters in cp1252, where accents come along
+_TURKISH = _TURKISH_ONLY | frozenset("üöçÜÖÇâîûÂ€‘’“”–—°§…«»".encode("cp1254"))
 _JUDGED = 1 << 16  # bytes shown to the guesser of encodings, which is slow
 _AS_GOOD = 0.03  # encodings whose scores differ by less are equally good, and the usual one is taken
 

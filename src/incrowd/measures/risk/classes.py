@@ -17,6 +17,7 @@ from incrowd.criteria.distances import equal
 from incrowd.criteria.groups import Groups, class_starts
 from incrowd.errors import InvalidParameter
 from incrowd.measures.coded import Coded
+from incrowd.measures.score import Score
 
 DEFINITIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -220,3 +221,22 @@ def groups_of(table: Coded, quasi: tuple[int, ...], sensitive: int) -> Groups:
     for column in codes[:-1]:
         new[1:] |= column[1:] != column[:-1]
     return Groups(np.flatnonzero(new), values.astype(np.int32), counts, pa.nulls(len(met)))
+
+
+_FOUND = "share of households with a member whom a prosecutor finds: 1 − ∏ (1 − 1 / size of the class), on average"
+
+
+def household_risk(households: NDArray[np.integer], sizes: NDArray[np.int64], rows: NDArray[np.int64]) -> Score:
+    """Return how often some member of a household is found, each alone in a class with probability 1.
+
+    Tuples have a household, the size of their class and a number of rows.
+
+    Source: Hundepool et al. 2012, section 3.3.9; as sdcMicro computes it.
+
+    >>> household_risk(np.array([0, 0, 1]), np.array([2, 2, 4]), np.array([1, 1, 1])).value
+    0.5
+    """
+    with np.errstate(divide="ignore"):
+        missed = rows * np.log1p(-1 / sizes)
+    _, places = np.unique(households, return_inverse=True)
+    return Score("household risk", float(np.mean(-np.expm1(np.bincount(places, missed)))), _FOUND)

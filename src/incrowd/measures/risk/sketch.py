@@ -58,6 +58,7 @@ class Sketch:
         self._keys = np.zeros(0, np.uint64)
         self._counts = np.zeros(0, np.int64)
         self._waiting: list[Bits] = []
+        self._counted: list[tuple[Bits, NDArray[np.int64]]] = []
         self._room = capacity
 
     def add(self, bits: Bits) -> None:
@@ -69,6 +70,30 @@ class Sketch:
         self._room -= len(bits)
         if self._room < 0:
             self._condense()
+
+    def add_counted(self, keys: Bits, counts: NDArray[np.int64]) -> None:
+        """Count so many rows for each tuple, given by its bits; a tuple may come twice.
+
+        >>> sketch = Sketch(capacity=1000)
+        >>> sketch.add_counted(np.array([9, 5], np.uint64), np.array([1, 2]))
+        >>> sketch.spread().unique, sketch.rows
+        (1, 3)
+        """
+        if not len(counts) or int(counts.max()) == 1:
+            self.add(keys[counts > 0])
+            return
+        self._rows += int(counts.sum())
+        if self._halvings:
+            retained = keys < np.uint64(2 ** (64 - self._halvings))
+            keys, counts = keys[retained], counts[retained]
+        self._counted.append((keys, counts))
+        self._room -= len(keys)
+        if self._room < 0:
+            self._condense()
+
+    def expect(self, halvings: int) -> None:
+        """Retain only tuples that are retained after so many halvings: there will be at least as many."""
+        self._halvings = max(self._halvings, halvings)
 
     def merge(self, other: Sketch) -> None:
         """Count the rows of another sketch too: the result is the same as if all were added to one of this capacity.
@@ -117,9 +142,13 @@ class Sketch:
         return TupleSpread(self._rows, distinct, unique, scale == 1, error, most)
 
     def _condense(self) -> None:
-        keys, counts = grouped(np.concatenate([np.zeros(0, np.uint64), *self._waiting]))
-        self._waiting, self._room = [], self._capacity
-        self._include(keys, counts)
+        waiting, counted, self._waiting, self._counted = self._waiting, self._counted, [], []
+        self._room = self._capacity
+        if waiting:
+            self._include(*grouped(np.concatenate(waiting)))
+        if counted:
+            keys, counts = (np.concatenate(parts) for parts in zip(*counted, strict=True))
+            self._include(*grouped(keys, counts))
 
     def _include(self, keys: Bits, counts: NDArray[np.int64]) -> None:
         """Add rows for each of these tuples, and retain what fits."""

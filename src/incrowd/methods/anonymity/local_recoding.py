@@ -46,6 +46,10 @@ class CutRounds(CutWithoutSome):
     rounds: int
     left: Fraction
 
+    @property
+    def open_columns(self) -> tuple[str, ...]:
+        return self.columns
+
     def __post_init__(self) -> None:
         super().__post_init__()
         require_share(self.left)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from incrowd.errors import InvalidParameter
+from incrowd.methods.synthesis.marginals.check import SyntheticCheck
+from incrowd.methods.synthesis.marginals.detail import Pieces
 from incrowd.methods.synthesis.marginals.method import Marginals
-from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture
+from incrowd.methods.synthesis.marginals.output import SyntheticPicture
 from incrowd.methods.synthesis.marginals.search import Search, TableSelection
 from incrowd.methods.synthesis.marginals.steps import Strategy
 
@@ -25,8 +29,13 @@ class SpanningTree(Marginals):
     name: ClassVar[str] = "tree"
     strategy: ClassVar[Strategy] = Strategy.TREE
 
-    def search(self, search: Search) -> TableSelection:
-        return search.tree(self.spendable)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target_column is not None:
+            raise InvalidParameter("a tree has no target_column: choose the method marginals.")
+
+    def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
+        return search.tree(self.spendable(pieces))
 
 
 CHECK = SyntheticCheck()

@@ -71,6 +71,16 @@ def criteria_changes(request: PageRequest, file: PolicyFile) -> dict[Place, Valu
     return changes
 
 
+def table_columns(file: PolicyFile) -> list[str] | None:
+    """Return the columns of the table, or of all tables of a list; None where the release names none."""
+    tables = file.at("release", "tables")
+    if isinstance(tables, list):
+        listed = [table.get("columns") or [] for table in tables if isinstance(table, dict)]
+        return list(dict.fromkeys(str(name) for columns in listed for name in columns))
+    columns = file.at("release", "columns")
+    return columns if isinstance(columns, list) else None
+
+
 def tabled(request: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
     """Return the columns that a table of counts can have, and which it has."""
     listed = file.at("release", "columns")

@@ -27,7 +27,14 @@ from incrowd.workflows.assess.comparison import (
     shown_names,
     shown_tables,
 )
-from incrowd.workflows.assess.identity import IdentityRisk, SpecialRows, by_weights, identity_risk, special_rows
+from incrowd.workflows.assess.identity import (
+    IdentityRisk,
+    SpecialRows,
+    by_household,
+    by_weights,
+    identity_risk,
+    special_rows,
+)
 from incrowd.workflows.assess.labels import LabelMap
 from incrowd.workflows.assess.masked_risk import MaskedRisk, masked_risk
 from incrowd.workflows.assess.preservation import PreservedStatistic, preserved_statistics
@@ -160,6 +167,10 @@ def assess(
     after = Sizes(np.concatenate([crowd.owners for crowd in crowd_counts])) if crowd_counts else None
     weighing = weights or policy.schema.weight
     links = None if weighing is None else by_weights(original, quasi, weighing, engine)
+    household = policy.schema.household
+    homes = None
+    if household is not None and data.pairs is None:  # of somebody with several rows each would count as a member
+        homes = by_household(original, quasi, household, engine)
     special = _special(tables[0], quasi) if faithful and len(tables) == 1 else None
     coded = data.people([name for name in quasi if name in data.counts.names])
     unit = "rows" if data.pairs is None else "people"
@@ -175,7 +186,9 @@ def assess(
         _risks(sizes, after, crowd_counts),
         _example(tables, crowd_counts, quasi, unit),
         min((int(crowd.people.min()) for crowd in crowd_counts if len(crowd.people)), default=None),
-        identity_risk(coded, (sizes, after), policy.section.dataset.population, special, links),
+        replace(
+            identity_risk(coded, (sizes, after), policy.section.dataset.population, special, links), households=homes
+        ),
         _attributes(tables, quasi, policy, data),
         utility(tables, data, policy.schema),
         _notes(tables, crowd_counts, data, judged=faithful or masked is not None),

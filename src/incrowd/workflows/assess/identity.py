@@ -14,7 +14,7 @@ from incrowd.core.counts import Counts
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.columns import require
 from incrowd.errors import InvalidParameter
-from incrowd.measures.risk.classes import SetOfColumns, Sizes, ranking
+from incrowd.measures.risk.classes import SetOfColumns, Sizes, household_risk, ranking
 from incrowd.measures.risk.population import LogLinearRisk, expected_links, log_linear_risk, population_uniqueness
 from incrowd.measures.risk.special_uniques import data_intrusion, special_uniques
 from incrowd.measures.score import Score
@@ -46,6 +46,8 @@ class IdentityRisk:
     intrusion: tuple[Score, Score | None] | None
     log_linear: LogLinearRisk | None
     links: Score | None
+    households: Score | None = None
+    """Of the data alone: which rows are one household is never released."""
 
 
 def special_rows(
@@ -146,6 +148,17 @@ def by_weights(rows: Rows, quasi: Sequence[str], weights: str, engine: Engine) -
     places = np.searchsorted(classes.keys, classes.layout.pack(counts.codes()[:-1]))
     total = np.bincount(places, counts.counts * weight_of_row, len(classes))
     return expected_links(classes.counts, np.maximum(total, classes.counts))
+
+
+def by_household(rows: Rows, quasi: Sequence[str], household: str, engine: Engine) -> Score | None:
+    """Return how often a household is found by one of its members; None if no row has a household."""
+    counts = engine.count(rows, as_is(rows, [*quasi, household], engine))
+    classes = counts.marginal(quasi)
+    places = np.searchsorted(classes.keys, classes.layout.pack(counts.codes()[:-1]))
+    housed = np.array([label is not None for label in counts.classes[-1].labels().to_pylist()])[counts.codes()[-1]]
+    if not housed.any():
+        return None
+    return household_risk(counts.codes()[-1][housed], classes.counts[places][housed], counts.counts[housed])
 
 
 def _number(value: str | None) -> float:

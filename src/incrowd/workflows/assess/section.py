@@ -225,6 +225,8 @@ def identity_lines(assessment: Assessment) -> list[tuple[str, str, str]]:
         lines.append(("right guesses (τ2)", scored(identity.log_linear.tau2), _NONE))
     if identity.links is not None:
         lines.append(("links by weights", scored(identity.links), _NONE))
+    if identity.households is not None:
+        lines.append(("household risk", scored(identity.households), _NONE))
     for attribute in assessment.attributes:
         later = _NONE if attribute.after is None else f"l {attribute.after.l}, t {attribute.after.t:.3f}"
         lines.append((attribute.before.column, f"l {attribute.before.l}, t {attribute.before.t:.3f}", later))
@@ -242,7 +244,7 @@ def identity_notes(assessment: Assessment) -> list[str]:
         notes += [] if both is None else [_defined(both[0])]
     if (model := identity.log_linear) is not None:
         notes += [_defined(model.tau1), _defined(model.tau2), _model_note(model)]
-    notes += [] if identity.links is None else [_defined(identity.links)]
+    notes += [_defined(score) for score in (identity.links, identity.households) if score is not None]
     if assessment.attributes:
         notes.append("l: fewest different values in a class. t: largest distance of a class from the whole table.")
     return notes

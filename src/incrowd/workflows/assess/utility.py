@@ -31,7 +31,7 @@ from incrowd.measures.utility.regressions import Propensity, coefficients, prope
 from incrowd.measures.utility.workload import workload_error
 from incrowd.methods.shared.columns import text_of
 from incrowd.methods.shared.outcome import ReleasedTuples
-from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
+from incrowd.methods.synthesis.marginals.detail import drawn_inside, drawn_number
 from incrowd.workflows.assess.comparison import Original, ShownTable
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import MODELS
@@ -155,7 +155,8 @@ def synthetic_quality(
 def _codes(classes: Classes, column: pa.ChunkedArray) -> NDArray[np.int32]:
     """Return the class of each released value, a number or a label; −1 for others."""
     values = pc.cast(column.combine_chunks(), pa.string())
-    if drawn_number(classes):
-        return np.asarray(classes.recoding.codes_of(values)[:-1], np.int32)
-    places = pc.index_in(values, value_set=text_of(classes.values()))
-    return np.asarray(pc.fill_null(places, -1), np.int32)
+    inside = np.asarray(classes.recoding.codes_of(values)[:-1], np.int32) if drawn_inside(classes) else None
+    if inside is not None and drawn_number(classes):
+        return inside
+    places = np.asarray(pc.fill_null(pc.index_in(values, value_set=text_of(classes.values())), -1), np.int32)
+    return places if inside is None else np.where(places < 0, inside, places)

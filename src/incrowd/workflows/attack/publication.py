@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from incrowd.attacks.candidates import ColumnMatch, match
 from incrowd.attacks.cover import Lookup, numbers
@@ -24,8 +25,8 @@ from incrowd.core.table import Rows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.methods.perturbation.shared.steps import maskings
-from incrowd.methods.synthesis.marginals.synthetic_model import drawn_number
-from incrowd.verifier.files import tables_of
+from incrowd.methods.synthesis.marginals.detail import drawn_inside, drawn_number
+from incrowd.verifier.files import documents_of, tables_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE
 from incrowd.workflows.registry import MODELS
@@ -70,7 +71,8 @@ def read_publication(
             raise InvalidParameter(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
             )
-        named = [Path(file.name) for file in tables_of(certificate)]
+        beside = documents_of(certificate)
+        named = [Path(file.name) for file in tables_of(certificate) if file.name not in beside]
         files = [release / file.name for file in named if file.suffix not in _DOCUMENTS]
     if not files:
         raise SourceUnreadable(f"{release} has no table: it stayed in memory, or is elsewhere.")
@@ -106,9 +108,11 @@ def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
     method: Any = policy.method
     for classes in method.classes(policy.schema):
         name = classes.recoding.column.name
-        if drawn_number(classes) and name in table.column_names:
+        if drawn_inside(classes) and name in table.column_names:
             values = table[name].combine_chunks().cast(pa.string())
             labels = classes.labels().take(pa.array(classes.recoding.codes_of(values)[:-1]))
+            own = pc.is_in(values, value_set=classes.labels()) if not drawn_number(classes) else None
+            labels = labels if own is None else pc.if_else(own, values, labels)
             table = table.set_column(table.column_names.index(name), name, labels)
     return table
 

@@ -20,6 +20,8 @@ from incrowd.workflows.profile.draft_columns import date_rule, number_rule, pref
 from incrowd.workflows.profile.facts import LISTED, FactLearner, Facts
 
 KINDS = ("intervals", "prefix", "redaction", "dates", "groups")
+LISTED_KINDS = ("icd-10", "countries", "regions")
+"""Kinds whose values are public lists: see `public_lists`."""
 _CAPACITY = 2**16  # labels of a level
 _MOST_LINES = 200_000  # of a written hierarchy: a person should be able to look through it
 
@@ -37,17 +39,19 @@ class HierarchyRequest:
     steps: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise InvalidParameter(f"there is no kind of hierarchy called {self.kind!r}; there are {', '.join(KINDS)}.")
+        if self.kind not in KINDS + LISTED_KINDS:
+            kinds = ", ".join(KINDS + LISTED_KINDS)
+            raise InvalidParameter(f"there is no kind of hierarchy called {self.kind!r}; there are {kinds}.")
 
 
 @dataclass(frozen=True)
 class Built:
-    """A hierarchy as a table in ARX's format, its column, and whether it comes from the data."""
+    """A hierarchy as a table in ARX's format, its column, and whether it comes from the data, or which public list."""
 
     table: ArxTable
     column: Column
     derived: bool
+    public: str | None = None
 
 
 def from_rows(wish: HierarchyRequest, rows: Rows) -> Built:

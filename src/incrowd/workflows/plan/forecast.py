@@ -23,6 +23,7 @@ from incrowd.drawing.card import card, facts
 from incrowd.errors import ProbablyEmpty, Refused
 from incrowd.methods.shared.robust import Degraded, degradation
 from incrowd.workflows.plan.expectation import Expectation, expectation
+from incrowd.workflows.plan.outside import require_outside_rules
 from incrowd.workflows.plan.published import PublishedColumn, published_by
 from incrowd.workflows.plan.warnings import about_kept_columns
 from incrowd.workflows.policy.ledger import declaration_of, find_book, require_look
@@ -143,6 +144,7 @@ def plan(policy: PolicyLike, refusal: str | None = None) -> Forecast:
         require_look(policy, book)
         earlier_releases(policy, book, anyway=False)
         require_useful(policy)
+        require_outside_rules(policy)
     except Refused as error:
         refusal = refusal or str(error)
     return Forecast(

@@ -21,7 +21,9 @@ from incrowd.core.steps.rows import Recode
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import Refused
 from incrowd.workflows.consent.snapshot import taking_part
+from incrowd.workflows.plan.published import bound_columns
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.registry import LEARNING
 
 _MOST = 0.01  # of the values of a column
 
@@ -54,6 +56,24 @@ class OutsideValues:
         return {"column": self.column, "outside": self.outside, "values": self.values, "sentence": self.sentence}
 
 
+def require_outside_rules(policy: Policy) -> None:
+    """Refuse, by the policy alone, a release whose published numbers would not say what a bound stands for.
+
+    Open-ended labels are true of all values beyond a bound.  A number published as a number has no label, so the
+    declaration says what a bound stands for, unless the release has no ε: there `require_few_outside` counts.
+    """
+    if policy.section.release is None:
+        return
+    for name in bound_columns(policy.plan) if policy.plan.method not in LEARNING else ():
+        declared = policy.schema[name].outside
+        if declared is Outside.ENDS or (declared is None and not policy.plan.guarantee.syntactic):
+            raise Refused(
+                f"{name!r} may be published as numbers, which have no labels for values beyond its bounds. Write "
+                f"outside: bound below {name!r} (the bound then stands for those beyond it), other, or drop; or raise "
+                "its lowest level."
+            )
+
+
 def require_few_outside(policy: Policy, rows: Rows, engine: Engine) -> None:
     """Refuse a release without an ε if many values lie outside bounds, and the policy does not say what to do."""
     if not policy.plan.guarantee.syntactic:
@@ -64,7 +84,7 @@ def require_few_outside(policy: Policy, rows: Rows, engine: Engine) -> None:
         if counted.outside > _MOST * counted.values:
             raise Refused(
                 f"{counted.sentence} Correct the bounds; or say what to do: write outside: ends (labels such as '2024 "
-                f"or earlier'), other or drop below {counted.column!r}."
+                f"or earlier'), bound (numbers), other or drop below {counted.column!r}."
             )
 
 
@@ -152,7 +172,9 @@ def _levels(policy: Policy) -> dict[str, range]:
     if policy.section.release is None:
         return {}
     recode_steps = [step for step in policy.plan.steps if isinstance(step, Recode)]
-    return {column.column: column.levels for step in recode_steps for column in step.columns}
+    summed = {getattr(step, "value", None): range(1) for step in policy.plan.steps}
+    named = {column.column: column.levels for step in recode_steps for column in step.columns}
+    return {name: levels for name, levels in summed.items() if name in policy.schema.names and named} | named
 
 
 def _becomes(column: Column, counts: Counter[str], levels: range | None) -> str:

@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.domain import Dates, Numbers, Text
+from incrowd.core.reading import number_text
+from incrowd.core.schema import Outside
 from incrowd.core.steps.rows import Recode, RecodedColumn
 from incrowd.core.steps.step import walk
 from incrowd.errors import IncrowdError
@@ -37,6 +39,7 @@ class PublishedColumn:
     """One column as it will be published, at the finest of its possible levels; `coarser` if rows may raise it.
 
     `labels` and `values` count the classes of that level and the declared values; None where they cannot be listed.
+    `bounds` are published numbers that stand for all numbers beyond them, too.
     """
 
     name: str
@@ -49,6 +52,7 @@ class PublishedColumn:
     values: int | None
     exact: bool
     altered: str | None = None
+    bounds: tuple[str, ...] = ()
 
     @property
     def coarser(self) -> bool:
@@ -86,6 +90,8 @@ class PublishedColumn:
         flags = []
         if self.exact and self.altered is None:
             flags.append("EXACT: published value by value")
+        if self.bounds and not self.constant:
+            flags.append(f"{' and '.join(self.bounds)} {'stand' if self.bounds[1:] else 'stands'} for all beyond, too")
         if self.constant:
             flags.append("TELLS NOTHING: one label for all rows")
         elif self.coarsest == self.top:
@@ -114,6 +120,7 @@ class PublishedColumn:
             "exact": self.exact,
             "constant": self.constant,
             "altered": self.altered,
+            "bounds": list(self.bounds),
         }
 
 
@@ -153,12 +160,14 @@ def published_columns(
             if column.column in schema.names and column.level <= finest.get(column.column, column).level:
                 finest[column.column] = column
     raised, altered, made = _raised(plan), _drawn_numbers(plan) | _altered(plan), _made(plan)
+    bounded = bound_columns(plan)
     return tuple(
         _published(
             schema[name],
             column,
             coarsest=highest.get(name, column.of) if name in raised else column.levels[-1],
             altered=altered.get(name, made),
+            bounds=_bounds(schema[name]) if name in bounded else (),
         )
         for name, column in finest.items()
     )
@@ -190,7 +199,22 @@ def _made(plan: Plan) -> str | None:
     return next((step.title for step in walk(plan.steps) if step.kind in _MADE), None)
 
 
-def _published(column: Column, recoded: RecodedColumn, *, coarsest: int, altered: str | None) -> PublishedColumn:
+def bound_columns(plan: Plan) -> tuple[str, ...]:
+    """Return the columns that may be published as numbers, a bound among them standing for those beyond it."""
+    steps = tuple(walk(plan.steps))
+    opened = {name for step in steps for name in step.open_columns}
+    recoded = (column for step in steps if isinstance(step, Recode) for column in step.columns)
+    names = (column.column for column in recoded if column.outside is Outside.BOUND)
+    return tuple(dict.fromkeys(name for name in names if name not in opened))
+
+
+def _bounds(column: Column) -> tuple[str, ...]:
+    return tuple(number_text(end) for end in column.stored_bounds if isinstance(end, int | float))
+
+
+def _published(
+    column: Column, recoded: RecodedColumn, *, coarsest: int, altered: str | None, bounds: tuple[str, ...]
+) -> PublishedColumn:
     hierarchy, level = column.hierarchy, recoded.level
     members, values = hierarchy.members(level), hierarchy.members(0)
     listed_values = None if values is None else len(values)
@@ -208,6 +232,7 @@ def _published(column: Column, recoded: RecodedColumn, *, coarsest: int, altered
         listed_values,
         exact=level == 0 and level < recoded.of and ((numbers and many) or free),
         altered=altered,
+        bounds=bounds,
     )
 
 

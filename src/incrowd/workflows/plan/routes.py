@@ -24,7 +24,7 @@ from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_text import DraftGoal, Use
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftRequest, Readers, Use
 
 _CERTAIN = 1.96
 _TOLERABLE, _ROWS_EACH = 0.2, 30
@@ -33,10 +33,11 @@ _USEFUL = 0.5
 
 @dataclass(frozen=True)
 class RouteNeeds:
-    """What matters to those who use a release: columns that must stay, and rows or tables."""
+    """What matters to those who use a release: columns that must stay, rows or tables, and who they are."""
 
     keep: tuple[str, ...] = ()
     use: Use = Use.ROWS
+    readers: Readers | None = None
 
 
 TITLES = {
@@ -133,6 +134,7 @@ class RouteTable:
         return {
             "keep": list(self.needs.keep),
             "use": str(self.needs.use),
+            "readers": None if self.needs.readers is None else str(self.needs.readers),
             "routes": [offer.to_json() for offer in self.offers],
             "recommended": None if self.recommended is None else str(self.recommended),
             "reason": self.reason,
@@ -156,7 +158,9 @@ def release_of(content: Mapping[str, Any], goal: DraftGoal, folder: Path, needs:
         for name, section in (content.get("columns") or {}).items()
     ]
     people = str((content.get("dataset") or {}).get("population") or "")
-    text, _ = release_text(columns, goal, folder, needs.keep, int(people) if people.isdigit() else None)
+    population = int(people) if people.isdigit() else None
+    wish = DraftRequest(goal, keep=needs.keep, population=population, readers=needs.readers)
+    text, _ = release_text(columns, wish, folder)
     sections: dict[str, Any] = read_document(text).content
     return sections
 
@@ -167,16 +171,18 @@ def _offer(goal: DraftGoal, content: Mapping[str, Any], folder: Path, needs: Rou
         sections = release_of(content, goal, folder, needs)
         bare = {name: part for name, part in content.items() if name not in ("release", "queries", "budget")}
         policy = load_policy(bare | sections, folder=folder)
-        return replace(_judged(goal, policy), release=sections)
+        return replace(_judged(goal, policy, needs.readers), release=sections)
     except IncrowdError as error:
         return RouteOffer(goal, refusal=str(error).partition("\n")[0])
 
 
-def _judged(goal: DraftGoal, policy: Policy) -> RouteOffer:
+def _judged(goal: DraftGoal, policy: Policy, readers: Readers | None) -> RouteOffer:
     """Return what public numbers tell about a route."""
     planned, rows = forecast(policy), declared_rows(policy)
     columns = published_by(policy)
     cost, risk, private = "no epsilon", _OPEN_RISK.get(goal, ""), planned.epsilon.is_finite()
+    if readers is Readers.PUBLIC and risk:
+        risk += "; once published, it cannot be taken back"
     if private:
         spent = f"epsilon {short_up(planned.epsilon)}, delta {short_up(planned.delta)}"
         cost = f"{spent}: about half of the drafted budget"

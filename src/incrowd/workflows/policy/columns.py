@@ -16,6 +16,7 @@ from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.text import Classification, Prefix, Pseudonyms, Redaction
 from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, parse_arx, tree
+from incrowd.core.rounding import Number
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
@@ -47,6 +48,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         section.label,
         section.max_length,
         None if section.clean is None else _cleaning(section.clean),
+        section.decimals,
     )
 
 
@@ -138,17 +140,9 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
     if rule.dates is not None:
         return Calendar(_expect(domain, Dates, "dates"), tuple(map(Period, rule.dates)), provenance)
     if rule.intervals is not None:
-        numbers = _expect(domain, Numbers, "intervals")
-        moved = section.outside in (None, Outside.ENDS) and numbers.closed
-        if moved and rule.open_ends is False:
-            raise InvalidParameter(
-                "open_ends: false would give the label of an interval to values outside of it, since those go to the "
-                "nearest bound: leave open_ends out, or let outside be other or drop."
-            )
-        ends = moved if rule.open_ends is None else rule.open_ends
-        return Intervals(numbers, rule.intervals, rule.origin, ends and numbers.closed, provenance)
+        return _intervals(section, rule, _expect(domain, Numbers, "intervals"), provenance)
     if rule.cuts is not None:
-        return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance)
+        return Cuts(_expect(domain, Numbers, "cuts"), rule.cuts, provenance, rule.spikes)
     text = domain if isinstance(domain, Text | Categories) else None
     if text is None:
         raise InvalidParameter("prefix, redaction, classification and pseudonym are for text columns.")
@@ -161,6 +155,28 @@ def _hierarchy(section: ColumnSection, domain: Domain | None, folder: Path) -> H
     if rule.prefix is not None:
         return Prefix(text, rule.prefix, provenance)
     return Redaction(text, rule.redaction or 0, provenance)
+
+
+def _intervals(section: ColumnSection, rule: HierarchySection, numbers: Numbers, provenance: Provenance) -> Hierarchy:
+    moved = section.outside in (None, Outside.ENDS, Outside.BOUND) and numbers.closed
+    if moved and rule.open_ends is False:
+        raise InvalidParameter(
+            "open_ends: false would give the label of an interval to values outside of it, since those go to the "
+            "nearest bound: leave open_ends out, or let outside be other or drop."
+        )
+    if rule.spikes:
+        return _spiked(Intervals(numbers, rule.intervals or (), rule.origin), rule.spikes, provenance)
+    ends = moved if rule.open_ends is None else rule.open_ends
+    return Intervals(numbers, rule.intervals or (), rule.origin, ends and numbers.closed, provenance)
+
+
+def _spiked(intervals: Intervals, spikes: tuple[Number, ...], provenance: Provenance) -> Cuts:
+    """Return intervals between bounds as cuts, with a class for each spike."""
+    levels = [intervals.members(level) for level in range(1, intervals.depth + 1)]
+    if any(members is None for members in levels):
+        raise InvalidParameter("spikes stand beside intervals between declared bounds: declare both bounds.")
+    points = (tuple(members.to_pylist()[1:]) for members in levels if members is not None)
+    return Cuts(intervals.domain, tuple(own for own in points if own), provenance, spikes)
 
 
 def _provenance(section: ColumnSection, rule: HierarchySection) -> Provenance:

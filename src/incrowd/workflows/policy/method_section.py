@@ -143,6 +143,8 @@ def instance_of(cls: Any, section: BaseModel) -> Any:
             values[item.name] = value
         elif isinstance(value, dict):
             values[item.name] = {name: instance_of(inner, part) for name, part in value.items()}
+        elif isinstance(value, tuple):
+            values[item.name] = tuple(instance_of(inner, part) for part in value)
         else:
             values[item.name] = instance_of(inner, value)
     return cls(**values)

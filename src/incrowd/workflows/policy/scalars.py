@@ -64,6 +64,7 @@ MaxLength = Annotated[int, _up_to("max_length"), _integer("max_length"), Field(g
 Day = Annotated[
     date, BeforeValidator(_day), WithJsonSchema({"type": "string", "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"})
 ]
+Decimals = Annotated[int, _integer("decimals"), Field(ge=0, le=9)]
 Prefix = Annotated[int, _up_to("prefix"), _integer("prefix")]
 Redaction = Annotated[int, _up_to("redaction"), _integer("redaction")]
 HeaderRow = Annotated[int, _up_to("header_row"), _integer("header_row"), Field(ge=1)]

@@ -27,6 +27,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import moment
 from incrowd.workflows.policy.scalars import (
     Day,
+    Decimals,
     Exact,
     GroupSize,
     HeaderRow,
@@ -202,6 +203,9 @@ class HierarchySection(Section):
         None, description="Label the first and last interval as open; always where values outside go to the ends."
     )
     cuts: tuple[tuple[Exact, ...], ...] | None = Field(None, description="Cut points, one list a level.")
+    spikes: tuple[Exact, ...] = Field(
+        (), description="Numbers that very many rows have, such as 0: classes of their own, beside intervals or cuts."
+    )
     prefix: tuple[Prefix, ...] | None = Field(None, description="How many characters are kept, level by level.")
     redaction: Redaction | None = Field(None, description="Length of the text; each level stars one more character.")
     dates: tuple[Literal["week", "month", "quarter", "year", "decade"], ...] | None = Field(
@@ -218,7 +222,7 @@ class HierarchySection(Section):
     derived: Literal["rows"] | None = Field(None, description="Set when this is data-dependent (drafted from rows).")
     public: str | None = Field(None, description="The public source of the same values.")
 
-    @field_validator("intervals", "prefix", "dates", "groups", mode="before")
+    @field_validator("intervals", "spikes", "prefix", "dates", "groups", mode="before")
     @classmethod
     def _one_or_many(cls, value: Any) -> Any:
         return _words(value)
@@ -234,6 +238,8 @@ class HierarchySection(Section):
             raise ValueError(
                 f"needs exactly one of {', '.join(rules)}" + (f"; got {', '.join(present)}" if present else "")
             )
+        if self.spikes and present[0] not in ("intervals", "cuts"):
+            raise ValueError(f"spikes stand beside intervals or cuts, not beside {present[0]}")
         return self
 
 
@@ -290,11 +296,15 @@ class ColumnSection(Section):
     bounds: tuple[Word | None, Word | None] | None = Field(None, description="Lowest and highest value, both included.")
     categories: tuple[Word, ...] | None = Field(None, description="All values, as written.")
     hierarchy: HierarchySection | None = Field(None, description="How its values are generalized, level by level.")
+    decimals: Decimals | None = Field(
+        None, description="How many decimals synthetic numbers have; by default as many as its classes need."
+    )
     separator: str | None = Field(None, description="For a column of item sets: the separator of items in text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is suppressed; or a value instead.")
-    outside: Literal["other", "ends", "drop"] | None = Field(
+    outside: Literal["other", "ends", "bound", "drop"] | None = Field(
         None,
-        description="Values outside: one class 'other', the nearest bound, whose label says so, or no row at all.",
+        description="Values outside: one class 'other'; ends, labels such as '2024 or earlier'; bound, where numbers "
+        "are published and the bound stands for those beyond it; or no row at all.",
     )
     clean: CleanSection | None = Field(None, description="How its cells are rewritten when they are read.")
     max_length: MaxLength = Field(

@@ -33,7 +33,7 @@ CODES, NAMES, GIVEN_OR_FAMILY = _LISTS["codes"], _LISTS["names"], _LISTS["given_
 IDS, PEOPLE, KNOWN, SECRET = _LISTS["ids"], _LISTS["people"], _LISTS["known"], _LISTS["secret"]
 MONEY, AGES, BIRTHS, YEARS = _LISTS["money"], _LISTS["ages"], _LISTS["births"], _LISTS["years"]
 SEXES, PLACES, NATIONS, STATES = _LISTS["sexes"], _LISTS["places"], _LISTS["nations"], _LISTS["states"]
-DISEASES, JOBS, TRADES = _LISTS["diseases"], _LISTS["jobs"], _LISTS["trades"]
+DISEASES, JOBS, TRADES, MARITAL = _LISTS["diseases"], _LISTS["jobs"], _LISTS["trades"], _LISTS["marital"]
 THINGS = KNOWN | _LISTS["things"]
 """With one of these words, a name or an id is one of a thing or a place."""
 NAMING = frozenset({"id", "ids", "url"}) | NAMES | GIVEN_OR_FAMILY | frozenset().union(*CONTACTS.values())

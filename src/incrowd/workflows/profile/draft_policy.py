@@ -26,6 +26,7 @@ from incrowd.workflows.profile.draft_text import (
     delta_text,
     head_text,
     mapping_text,
+    smallest_text,
     word,
     wrapped,
 )
@@ -161,7 +162,7 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
         if column.name in wish.keep and not column.released:
             raise InvalidParameter(f"{column.name!r} cannot be kept as it is: {_way_out(column)}")
     head = head_text(origin, wish, person)
-    tail, released = release_text(columns, wish.goal, keep=wish.keep, population=wish.population)
+    tail, released = release_text(columns, wish)
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
 
 
@@ -175,9 +176,10 @@ def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn |
 
 
 def _bounded(column: DraftColumn) -> DraftColumn:
-    """Return a column whose section says what becomes of values beyond its bounds."""
+    """Return a column whose section says what becomes of values beyond its bounds; numbers may have no label."""
     decided = column.released and "bounds" in column.section
-    return replace(column, section=column.section | {"outside": "ends"}) if decided else column
+    rule = "ends" if column.section.get("type") == "date" else "bound"
+    return replace(column, section=column.section | {"outside": rule}) if decided else column
 
 
 def _plain_column(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
@@ -235,27 +237,25 @@ def _precedence(column: DraftColumn) -> tuple[int, bool, bool]:
 
 
 def release_text(
-    columns: Sequence[DraftColumn],
-    goal: DraftGoal,
-    folder: Path = Path(),
-    keep: Sequence[str] = (),
-    population: int | None = None,
+    columns: Sequence[DraftColumn], wish: DraftRequest, folder: Path = Path()
 ) -> tuple[str, tuple[str, ...]]:
     """Return the text after the columns of a policy, and the released columns; `folder` has their files.
 
-    Columns to `keep` come first, and no level of theirs is `*`.  δ is far below one over the public `population`.
+    Columns to keep come first, and no level of theirs is `*`.  δ is far below one over the public population.
 
     >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
-    >>> print(release_text([sex], DraftGoal.COUNTS)[0].splitlines()[2])
+    >>> print(release_text([sex], DraftRequest(DraftGoal.COUNTS))[0].splitlines()[2])
       columns: [sex]
     """
+    goal, keep = wish.goal, wish.keep
     released = (column for column in columns if column.released)
     ranked = sorted(released, key=lambda column: (column.name not in keep, *_precedence(column)))
     free = [column_of(column.name, ColumnSection(**column.section), folder) for column in ranked]
     if not free:
         raise InvalidParameter("every column is an identifier or free text: none can be released.")
     names = tuple(column.name for column in columns if column.released)
-    filled = {"budget": budget_text(goal, population), "delta": delta_text(population)}
+    filled = {"budget": budget_text(goal, wish.population), "delta": delta_text(wish.population)}
+    filled["smallest"] = smallest_text(wish.readers)
     if goal is DraftGoal.MICRODATA:
         filled |= _chosen_levels(free, keep)
     if goal is DraftGoal.SYNTHETIC:

@@ -33,6 +33,33 @@ class Use(StrEnum):
     TABLES = "tables"
 
 
+class Readers(StrEnum):
+    """Who will use a release: everybody, named recipients under a contract, or the data holder's own organization."""
+
+    PUBLIC = "public"
+    CONTRACT = "contract"
+    OWN = "own"
+
+
+_LEAST = {
+    Readers.PUBLIC: (11, "for the public: European Medicines Agency, Policy 0070"),
+    Readers.CONTRACT: (5, "a common custom for recipients under contract"),
+    Readers.OWN: (3, "a common custom within one organization"),
+    None: (5, "a common custom; more for the public, less within one organization"),
+}
+"""The smallest class or count of a draft without an epsilon, by its readers, and where the number comes from."""
+
+
+def smallest_text(readers: Readers | None) -> str:
+    """Return the smallest class or count of a draft as a value of YAML, with its reason.
+
+    >>> smallest_text(Readers.PUBLIC)
+    '11   # for the public: European Medicines Agency, Policy 0070'
+    """
+    number, why = _LEAST[readers]
+    return f"{number}   # {why}"
+
+
 @dataclass(frozen=True)
 class DraftPeriod:
     """The reference period of the rows, as declared: a year, two years, or two days.
@@ -71,7 +98,8 @@ class DraftRequest:
     """The goal of a draft, what is publicly known about the table, and what the data holder decided.
 
     `public` has sources of some columns' values; `rows` and `population` are approximate public numbers.  `keep` are
-    the columns that must stay, `unit` is the person ID column, and `confirmed` are columns whose cleaning is confirmed.
+    the columns that must stay, `unit` is the person ID column, `confirmed` are columns whose cleaning is confirmed, and
+    `readers` are those who will use the release.
     """
 
     goal: DraftGoal = DraftGoal.MICRODATA
@@ -82,6 +110,7 @@ class DraftRequest:
     population: int | None = None
     unit: str | None = None
     confirmed: frozenset[str] = frozenset()
+    readers: Readers | None = None
 
 
 _WIDTH = 116
@@ -157,7 +186,8 @@ release:
   method: protected-table   # exact counts with totals; small cells, and others that would give them away, are left out
   columns: {columns}
   levels: {levels}
-  minimum: 5            # counts below this are left out
+  # counts below this are left out
+  minimum: {smallest}
 # A table of exact counts has no epsilon. The request for such a draft decided that:
 budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
@@ -167,7 +197,7 @@ queries: {{table: rows}}   # the name of the table in queries
     DraftGoal.CLASSIC: """\
 release:
   method: full-domain   # the finest levels with at least k rows per class, searched in all rows
-  k: 5
+  k: {smallest}
   suppression: 0.05     # at most this share of the rows is suppressed
   seconds: 30           # time limit of the search; it returns the best levels so far
   lowest: {lowest}
@@ -235,7 +265,8 @@ def _entry(key: str, value: Any, indent: int) -> list[str]:
     if isinstance(value, list):
         return [f"{room}{key}: [{', '.join(value)}]"]
     if key == "outside":
-        return [f"{room}{key}: {value}   # beyond the bounds; ends: the labels say so; or other, or drop"]
+        becomes = "an open-ended label" if value == "ends" else "the bound, or an open-ended label"
+        return [f"{room}{key}: {value}   # values beyond the bounds: {becomes}; or other, or drop"]
     texts = ("public", "confirmed", "decimal", "thousands")
     return [f"{room}{key}: {_quoted(value) if key in texts else str(value).lower() if value is True else value}"]
 

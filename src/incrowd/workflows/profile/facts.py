@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Type
-from incrowd.core.fingerprints import coded_bits, value_bits
+from incrowd.core.fingerprints import dictionary_bits, value_bits
 from incrowd.core.reading import as_dictionary, canonical, read
 from incrowd.engines.readers.conventions import TOTALS
 from incrowd.measures.risk.sketch import Sketch, TupleSpread
@@ -121,7 +121,6 @@ class FactLearner:
     def add(self, array: pa.Array) -> None:
         """Learn from some rows."""
         values, indices = as_dictionary(array)
-        self._sketch.add(coded_bits(values, indices, 0))
         if indices is None:
             values = pc.add(values, 0.0) if pa.types.is_floating(values.type) else values  # -0 is 0
             absent = pc.is_null(values, nan_is_null=True)
@@ -130,8 +129,12 @@ class FactLearner:
             values = values.dictionary
         times = np.bincount(indices, minlength=len(values) + 1)
         self._missing += int(times[-1])
+        bits, occurring = dictionary_bits(values, 0), np.flatnonzero(times)
+        self._sketch.add_counted(bits[occurring], times[occurring])
         used = np.flatnonzero(times[:-1])
-        values, times = values.take(pa.array(used)), times[used]
+        if len(used) < len(values):
+            values = values.take(pa.array(used))
+        times = times[used]
         self._list(values, times)
         if pa.types.is_string(values.type):
             blank = pc.equal(pc.utf8_trim_whitespace(values), "").to_numpy(zero_copy_only=False)

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Type
-from incrowd.core.fingerprints import Bits, row_bits
 from incrowd.core.schema import Role
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter, SourceInvalid
-from incrowd.measures.risk.sketch import Sketch, TupleSpread
+from incrowd.measures.risk.sketch import TupleSpread
 from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.identifiers import Identity, identity_of
+from incrowd.workflows.profile.subsets import MOST_COLUMNS, MOST_IN_TRIPLES, Subset, subsets
 from incrowd.workflows.profile.suggestions import CleaningSuggestion, cleaned_facts, suggested_cleaning
 
 _LONG = 40
@@ -92,10 +90,6 @@ def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> 
 
 
 _EXAMPLES = 3
-MOST_COLUMNS = 12
-"""With more columns than this, only subsets of those with the most different values are counted."""
-_TUPLES = 2**22
-_SLICE = 2**16
 
 
 @dataclass(frozen=True)
@@ -200,7 +194,7 @@ def profile(rows: Rows, engine: Engine = LOCAL, reading: Mapping[str, Cleaning] 
     if not columns or not columns[0].facts.spread.rows:
         raise SourceInvalid("there are no rows to profile. Check that this is the right file.")
     chosen, notes = _subset_columns(columns)
-    by_subset = subsets(rows, chosen, engine)
+    by_subset = subsets(rows, chosen, engine, {column.name: column.facts.spread.distinct for column in columns})
     if any(not subset.spread.exact for subset in by_subset):
         margin = max(subset.spread.margin for subset in by_subset)
         part = "pairs and triples are estimated from a fair sample of their values"
@@ -237,12 +231,13 @@ def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[
     """Return the columns whose subsets are counted, and a note if that is not all of them."""
     free = [column for column in columns if column.role is not Role.IDENTIFIER and column.facts.spread.distinct > 1]
     names = [column.name for column in free]
-    if len(free) <= MOST_COLUMNS:
+    if len(free) <= MOST_IN_TRIPLES:
         return names, ()
     most = sorted(free, key=lambda column: -column.facts.spread.distinct)[:MOST_COLUMNS]
     chosen = {column.name for column in most}
     note = (
-        f"of {len(free)} columns, pairs and triples of the {MOST_COLUMNS} with the most different values were counted"
+        f"of {len(free)} columns, pairs of the {len(most)} and triples of the {MOST_IN_TRIPLES} with the most "
+        "different values were counted"
     )
     return [name for name in names if name in chosen], (note,)
 
@@ -250,68 +245,6 @@ def _subset_columns(columns: Sequence[ColumnProfile]) -> tuple[list[str], tuple[
 def _spread_json(spread: TupleSpread) -> dict[str, Any]:
     values = {name: value for name, value in asdict(spread).items() if name != "rows"}
     return values | {"unique_share": spread.unique_share}
-
-
-@dataclass(frozen=True)
-class Subset:
-    """Some columns, and how well they distinguish rows."""
-
-    columns: tuple[str, ...]
-    spread: TupleSpread
-
-
-class Subsets:
-    """Every pair and triple of some columns, each with its sketch; memory is about 100 MB, however many rows.
-
-    >>> pairs = Subsets(("sex", "zip"))
-    >>> pairs.add(pa.record_batch({"sex": ["F", "F", "M"], "zip": ["1", "1", "1"]}))
-    >>> [(subset.columns, subset.spread.unique) for subset in pairs.ranked()]
-    [(('sex', 'zip'), 1)]
-    """
-
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        self._columns = columns
-        chosen = [*itertools.combinations(columns, 2), *itertools.combinations(columns, 3)]
-        self._sketches = {subset: Sketch(max(2**12, _TUPLES // len(chosen))) for subset in chosen}
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Learn from some rows."""
-        for start in range(0, len(batch), _SLICE):
-            for subset, bits in _sums(batch.slice(start, _SLICE), self._columns):
-                self._sketches[subset].add(bits)
-
-    def merge(self, other: Subsets) -> None:
-        """Learn what was learned from other rows."""
-        for subset, sketch in self._sketches.items():
-            sketch.merge(other._sketches[subset])
-
-    def ranked(self) -> tuple[Subset, ...]:
-        """Return the pairs and triples, those that single out the most rows first."""
-        ranked = [Subset(subset, sketch.spread()) for subset, sketch in self._sketches.items()]
-        return tuple(sorted(ranked, key=lambda subset: (-subset.spread.unique_share, len(subset.columns))))
-
-
-def subsets(rows: Rows, columns: Sequence[str], engine: Engine = LOCAL) -> tuple[Subset, ...]:
-    """Return every pair and triple of columns, those that single out the most rows first; one pass where rows live.
-
-    >>> from incrowd.engines.readers.sources import open_source
-    >>> rows = open_source(pa.table({"sex": ["F", "F", "M", "M"], "zip": ["1", "2", "1", "2"], "born": [1, 1, 1, 1]}))
-    >>> [(subset.columns, subset.spread.unique_share) for subset in subsets(rows, ["sex", "zip", "born"])]
-    [(('sex', 'zip'), 1.0), (('sex', 'zip', 'born'), 1.0), (('sex', 'born'), 0.0), (('zip', 'born'), 0.0)]
-    """
-    if len(columns) < 2:
-        return ()
-    return engine.learn(rows, columns, partial(Subsets, tuple(columns))).ranked()
-
-
-def _sums(batch: pa.RecordBatch, columns: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Bits]]:
-    """Yield the bits of every pair and triple."""
-    bits = {name: row_bits(batch.column(name), salt) for salt, name in enumerate(columns, start=1)}
-    for first, second in itertools.combinations(columns, 2):
-        both = bits[first] + bits[second]
-        yield (first, second), both
-        for third in columns[columns.index(second) + 1 :]:
-            yield (first, second, third), np.add(both, bits[third])
 
 
 _KINDS = ("ids of people", "national or tax ids", "user names", "e-mail addresses", "phone numbers", "bank accounts")

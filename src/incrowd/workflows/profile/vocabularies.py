@@ -16,6 +16,7 @@ from incrowd.workflows.profile.column_names import (
     BIRTHS,
     DISEASES,
     JOBS,
+    MARITAL,
     NATIONS,
     PLACES,
     SEXES,
@@ -30,10 +31,13 @@ from incrowd.workflows.profile.facts import Facts
 FIRST_DAY, LAST_DAY = "1900-01-01", "2099-12-31"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 _NEARLY = 0.95
-_FEWEST = 3
+_FEWEST, _MONTHS = 3, 12
+_POSTAL = re.compile(r"[0-9]{2}-[0-9]{3}|[0-9]{4}-[0-9]{3}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}")
 _NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{0,3}")
-_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
+_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi", "tr")
 _VOCABULARIES = word_lists("vocabularies")
+_CALLED = {"sexes": SEXES, "marital states": MARITAL}
+"""Lists that count only for columns that are called so: their words mean other things elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def _fits(facts: Facts, period: tuple[str, str]) -> bool:
 
 
 def _of_texts(facts: Facts) -> Iterator[PublicVocabulary]:
-    if facts.shape == "digits" and spoken(facts.name, PLACES):
+    if spoken(facts.name, PLACES) and (facts.shape == "digits" or _postal(facts.sample)):
         yield PublicVocabulary(
             {"type": "text", "hierarchy": {"prefix": ["3", "2", "1"]}}, "postal codes begin with the region"
         )
@@ -117,6 +121,15 @@ def _of_texts(facts: Facts) -> Iterator[PublicVocabulary]:
     region = _region(frozenset(values)) if spelled and len(values) >= _FEWEST else None
     if region is not None:
         yield PublicVocabulary({"type": "text", "categories": list(region[1])}, f"regions of {region[0]}, ISO 3166-2")
+
+
+def _postal(sample: Sequence[str]) -> bool:
+    """Whether texts are written as postal codes with a hyphen, a space or letters: 00-950, 1234-567, 1234 AB, SW1A 1AA.
+
+    >>> _postal(["00-950", "31-002"]), _postal(["high", "low"])
+    (True, False)
+    """
+    return bool(sample) and sum(bool(_POSTAL.fullmatch(text)) for text in sample) >= _NEARLY * len(sample)
 
 
 def _of_codes(facts: Facts) -> Iterator[PublicVocabulary]:
@@ -140,12 +153,41 @@ def _of_codes(facts: Facts) -> Iterator[PublicVocabulary]:
 def _listed(facts: Facts, values: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Return the lists of words that hold all values, in the letters in which they are written."""
     for name, lists in _VOCABULARIES.items():
-        if name == "sexes" and not spoken(facts.name, SEXES):
+        if not spoken(facts.name, _CALLED.get(name, frozenset())) and name in _CALLED:
             continue
         for words, written in product(lists, (str.lower, str.upper, str.capitalize)):
-            form = tuple(dict.fromkeys(written(word) for word in words.split()))
+            form = tuple(dict.fromkeys(written(word.replace("_", " ")) for word in words.split()))
             if set(values) <= set(form):
                 yield "codes of sexes" if name == "sexes" else name, form
+    if _FEWEST <= len(values) <= _MONTHS and all(value.removesuffix(".").isalpha() for value in values):
+        yield from _of_calendar(frozenset(values))
+
+
+def _of_calendar(values: frozenset[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the days of the week or the months that hold all values, as CLDR writes them in a language."""
+    for language, (what, words) in product(("en", *_LANGUAGES), enumerate(("days", "months"))):
+        for form in _calendar_words(language)[what:][::2]:
+            for written in (str, str.capitalize, str.upper):
+                names = tuple(dict.fromkeys(map(written, form)))
+                if values <= set(names):
+                    yield f"{'days of the week' if words == 'days' else words} in CLDR ({language})", names
+                    return
+
+
+@cache
+def _calendar_words(language: str) -> tuple[tuple[str, ...], ...]:
+    """Return the days and the months of a language, in full and short by turns; none without the package Babel."""
+    try:
+        from babel import Locale
+    except ImportError:
+        return ()
+    locale = Locale(language)
+    lists = [
+        words[use][width]
+        for width, use in product(("wide", "abbreviated"), ("stand-alone", "format"))
+        for words in (locale.days, locale.months)
+    ]
+    return tuple(tuple(str(names[place]) for place in sorted(names)) for names in lists)
 
 
 def common_labels(name: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...] | None:
@@ -155,7 +197,7 @@ def common_labels(name: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...]
     ('M', 'F')
     """
     for kind, lists in _VOCABULARIES.items():
-        if kind == "sexes" and not spoken(name, SEXES):
+        if not spoken(name, _CALLED.get(kind, frozenset())) and kind in _CALLED:
             continue
         for words, written in product(lists, (str.upper, str.capitalize, str.lower)):
             form = {written(word) for word in words.split()}
@@ -169,7 +211,7 @@ def _of_countries(name: str, values: Sequence[str]) -> Iterator[PublicVocabulary
     for key, form in (("alpha_2", "codes"), ("alpha_3", "codes"), ("name", "names")):
         if form == "codes" and not spoken(name, NATIONS):
             continue  # HR, IT and PR are departments too
-        tree = _continents(key)
+        tree = continents(key)
         codes_known = {code for codes in tree.values() for code in codes}
         if len(values) >= _FEWEST and sum(value in codes_known for value in values) >= _NEARLY * len(values):
             section = {"type": "text", "hierarchy": {"tree": {place: list(codes) for place, codes in tree.items()}}}
@@ -181,7 +223,7 @@ def _of_countries(name: str, values: Sequence[str]) -> Iterator[PublicVocabulary
 def _of_countries_elsewhere(values: Sequence[str]) -> Iterator[PublicVocabulary]:
     """Yield the countries by their names in another language, by CLDR; without the package Babel there are none."""
     for language in _LANGUAGES:
-        tree = _named_in(language)
+        tree = countries_named_in(language)
         names = {name for countries in tree.values() for name in countries}
         if sum(value in names for value in values) >= _NEARLY * len(values):
             section = {"type": "text", "hierarchy": {"tree": {place: list(names) for place, names in tree.items()}}}
@@ -189,12 +231,16 @@ def _of_countries_elsewhere(values: Sequence[str]) -> Iterator[PublicVocabulary]
 
 
 @cache
-def _named_in(language: str) -> dict[str, tuple[str, ...]]:
+def countries_named_in(language: str) -> dict[str, tuple[str, ...]]:
+    """Return the names of countries in a language by continent; none without the package Babel, or the language."""
     try:
-        from babel import Locale
+        from babel import Locale, UnknownLocaleError
     except ImportError:
         return {}
-    names = Locale(language).territories
+    try:
+        names = Locale.parse(language).territories
+    except (UnknownLocaleError, ValueError):
+        return {}
     return {
         place: tuple(sorted({str(names[code]) for code in codes.split() if code in names}))
         for place, codes in word_lists("continents").items()
@@ -202,7 +248,8 @@ def _named_in(language: str) -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _continents(key: str) -> dict[str, tuple[str, ...]]:
+def continents(key: str) -> dict[str, tuple[str, ...]]:
+    """Return countries by continent, by an attribute that pycountry has of them."""
     import pycountry
 
     named = {country.alpha_2: str(getattr(country, key)) for country in pycountry.countries}

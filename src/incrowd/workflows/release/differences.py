@@ -114,9 +114,11 @@ def _linked_files(policy: Policy, release: Earlier, value: str | None) -> Iterat
     made = _step(certificate.steps, _TABULATE)
     suppressed = _step(certificate.steps, _SUPPRESS)
     ours = (_step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS))
-    if made is not None and suppressed is not None and made.value == value and (made, suppressed) != ours:
-        file = tables_of(certificate)[0]
-        yield release.folder / file.name, file.sha256
+    if made is None or suppressed is None or (made, suppressed) == ours:
+        return
+    if (made.value, made.weight) == (value, ours[0].weight):
+        for file in tables_of(certificate)[: suppressed.tables]:
+            yield release.folder / file.name, file.sha256
 
 
 def _step(steps: Sequence[Step], kind: str) -> Any:
@@ -144,9 +146,11 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
         except InvalidParameter as error:
             notes.append(f"not compared with release {release.release}: {error}")
             continue
-        linked = _step(new.certificate.steps, _SUPPRESS)
-        if linked is not None and any(file.sha256 in linked.earlier for file in tables_of(release.certificate)):
-            continue
+        linked, before = (_step(part.steps, _SUPPRESS) for part in (new.certificate, release.certificate))
+        if linked is not None and before is not None:
+            files = tables_of(release.certificate)[: before.tables]
+            if all(file.sha256 in linked.earlier for file in files):
+                continue
         if not cells:
             notes.append(
                 f"not compared with release {release.release}: values of one of the two are masked or suppressed"

@@ -29,7 +29,7 @@ from incrowd.workflows.consent.changes import require_crowds
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
-from incrowd.workflows.plan.outside import require_few_outside
+from incrowd.workflows.plan.outside import require_few_outside, require_outside_rules
 from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
 from incrowd.workflows.policy.periods import whole_guarantee
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
@@ -148,6 +148,7 @@ def prepare(
     others, and take part in nothing else.
     """
     policy = order.policy
+    require_outside_rules(policy)
     if hold_out is not None and not isinstance(policy.engine, Local):
         raise InvalidParameter("people are held out where rows are read here: leave --hold-out out, or --engine local.")
     source = open_data(data, policy, engine)
@@ -223,6 +224,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
 
     Refuse what a release would refuse: rows that cannot be read as declared, or that belong to another dataset.
     """
+    require_outside_rules(policy)
     source = open_data(data, policy, engine)
     rows = _in_period(policy, source, _admitted(engine, source, policy, admit(policy, data))) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)

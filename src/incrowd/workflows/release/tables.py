@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -54,13 +55,15 @@ class ReleaseTerms:
     """What the data holder adds to a policy for one release: a share of people held out, `anyway`, and a key.
 
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
-    release that is tried again with the same `key` is the same release.  `period` is
-    the one that is charged, where the policy was read for one.
+    release that is tried again with the same `key` is the same release.
+    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.
+    `period` is the one that is charged, where the policy was read for one.
     """
 
     hold_out: Fraction | None = None
     anyway: bool = False
     key: str | None = None
+    before_charge: Callable[[], None] | None = None
     period: PeriodCharge | None = None
 
 
@@ -166,8 +169,21 @@ def _release_to(
     hidden = require_none_hidden(read, order.background.ledger, destination.folder)
     delivery = _delivery(order, destination)
     warnings = warnings_of(read, order.facts.claims)
-    published = run(order, partial(prepared_table, order, data, progress, terms.hold_out), delivery)
+    published = run(order, partial(_checked, order, data, progress, terms), delivery)
     return replace(published, notes=(*published.notes, *warnings, *hidden))
+
+
+@contextmanager
+def _checked(
+    order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
+) -> Iterator[PreparedTable]:
+    """Check all that can be refused, the charge included, and say so before it is made."""
+    with prepared_table(order, data, progress, terms.hold_out) as prepared:
+        if terms.before_charge is not None:
+            declarations = [bond.declaration for bond in prepared.bonds]
+            prepared.ledger.preview({order.target.dataset: order.plan.guarantee}, order.target.analyst, declarations)
+            terms.before_charge()
+        yield prepared
 
 
 def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:

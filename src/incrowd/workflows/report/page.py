@@ -55,6 +55,7 @@ GENERATOR = f"incrowd {__version__} with " + ", ".join(
 _MISSING = {"class": "a class of their own", "drop": "row is suppressed", None: "the empty set"}
 _OUTSIDE = {
     "ends": "an open-ended label at the nearest bound",
+    "bound": "counted as the nearest bound; a published bound stands for them, too",
     "other": "one class for all",
     "drop": "row is suppressed",
     None: "nothing is outside",

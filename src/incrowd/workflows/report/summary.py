@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.report.label import Label
 
 _ROWS, _COLUMNS, _LONGEST = 5, 8, 40
-_COUNTS = ("count", "noisy count")
+_COUNT = "count"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def summary_of(certificate: Certificate, label: Label, assumptions: int, output:
     names = () if batch is None else tuple(batch.schema.names[:_COLUMNS])
     rows = () if batch is None else tuple(_texts(batch, names))
     return ReportSummary(
-        _size(certificate, batch),
+        _size(certificate, label, batch, output),
         names,
         rows,
         _guarantee(certificate, label),
@@ -71,7 +71,22 @@ def _text(value: object) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
 
 
-def _size(certificate: Certificate, batch: pa.RecordBatch | None) -> str:
+def _total(certificate: Certificate, output: Any) -> int | None:
+    """Return the sum of published counts, or the first cell of a table with totals; None where neither is published."""
+    try:
+        batches = list(next(iter(output.parts)).batches()) if output is not None else []
+        columns = [batch.column(_COUNT).to_pylist() for batch in batches if _COUNT in batch.schema.names]
+    except (AttributeError, NotImplementedError, StopIteration, IncrowdError):
+        return None
+    counts = [count for column in columns for count in column]
+    if "cells" in certificate.evidence:
+        counts = counts[:1]
+    numbers = [count for count in counts if isinstance(count, int)]
+    return sum(numbers) if numbers and len(numbers) == len(counts) else None
+
+
+def _size(certificate: Certificate, label: Label, batch: pa.RecordBatch | None, output: Any) -> str:
+    """Say how much is published; where no row is, the noisy or published total, or the declared number of people."""
     rows = certificate.evidence.get("rows")
     if isinstance(rows, int) and not isinstance(rows, bool):
         return (
@@ -79,12 +94,18 @@ def _size(certificate: Certificate, batch: pa.RecordBatch | None) -> str:
             if rows == 0
             else f"{counted(rows, 'row')} {_are(rows)} published."
         )
+    people, beside = certificate.dataset.population, ""
+    if people is not None:
+        beside = f" The data could be about {people:,} people, as declared."
     cells = certificate.evidence.get("bins", certificate.evidence.get("cells"))
     if isinstance(cells, int) and not isinstance(cells, bool):
-        return f"{counted(cells, 'count')} {_are(cells)} published; no row is."
+        total = _total(certificate, output)
+        noisy = ", noise included" if label.odds.bounded else ""
+        adding = "" if total is None else f" Their total is {total:,}{noisy}."
+        return f"{counted(cells, 'count')} {_are(cells)} published; no row is.{adding or beside}"
     if batch is not None:
-        return "A table is published; its first rows are below."
-    return "No row is published."
+        return f"A table is published; its first rows are below.{beside}"
+    return f"No row is published.{beside}"
 
 
 def _are(number: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, spread, summed
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel
 from incrowd.methods.synthesis.marginals.output import SyntheticRows
+from incrowd.methods.synthesis.marginals.pairs import pair_tables
 from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.tables import release
@@ -163,3 +164,24 @@ def test_every_combination_can_come_out() -> None:
     fit = Fit.of((2, 2), [NoisyTable((n,), np.zeros(2, np.int64), 1.0) for n in range(2)], 10.0, 5)
     drawn = fit.model.draw(4000, np.random.default_rng(0))
     assert set(zip(*drawn.tolist(), strict=True)) == set(product(range(2), range(2)))
+
+
+def test_pairs_across_cliques_are_those_of_the_whole_distribution() -> None:
+    chance = np.random.default_rng(5)
+    for _ in range(40):
+        number = int(chance.integers(2, 7))
+        sizes = tuple(int(size) for size in chance.integers(1, 4, number))
+        tables = [
+            tuple(sorted(chance.choice(number, min(number, int(chance.integers(1, 4))), replace=False).tolist()))
+            for _ in range(int(chance.integers(0, 6)))
+        ]
+        tree = JunctionTree.of(sizes, tables)
+        potentials = [2 * chance.normal(size=[sizes[column] for column in clique]) for clique in tree.cliques]
+        whole = np.zeros(sizes)
+        for clique, potential in zip(tree.cliques, potentials, strict=True):
+            whole = whole + spread(potential, clique, tuple(range(number)))
+        whole = np.exp(whole) / np.exp(whole).sum()
+        pairs = pair_tables(tree, tuple(tree.marginals(potentials)))
+        assert set(pairs) == set(combinations(range(number), 2))
+        for pair, table in pairs.items():
+            assert np.allclose(table, summed(whole, tuple(range(number)), pair))

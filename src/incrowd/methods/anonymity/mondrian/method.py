@@ -51,6 +51,10 @@ class CutRows(Cut):
     show: Show
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        return () if self.show is Show.MEANS else self.columns
+
+    @property
     def where(self) -> str:
         return f"the {self.at}, equal rows on {'one' if self.at is Where.MEDIAN else 'either'} side"
 

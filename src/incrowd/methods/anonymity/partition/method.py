@@ -79,6 +79,10 @@ class ChooseCuts(RecodingChoice):
             raise InvalidParameter(f"a box is cut 1 to {DEEPEST} times in a row: give such a depth.")
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        return self.columns
+
+    @property
     def sentence(self) -> str:
         """What happens, for people."""
         return (

@@ -18,6 +18,9 @@ _FINE = 2**20  # scales are rounded up, and ε down, to multiples of 2⁻²⁰ o
 EVALUATION = Fraction(1, 100)
 """The share of the budget for saying how good the result is; where each table is told of, as much again for those."""
 
+DETAIL = Fraction(1, 20)
+"""The share of the budget for values inside classes, where any are drawn."""
+
 
 class ErrorScope(StrEnum):
     """Of what errors are told: of all pairs on average, or of each table of the workload besides."""

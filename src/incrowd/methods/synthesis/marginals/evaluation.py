@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -37,14 +38,21 @@ class WeightedRows:
         return cls(sizes, codes, np.ones(codes.shape[1], np.int64))
 
     def table(self, columns: Columns) -> NDArray[np.int64]:
-        """Return the counts over some columns.
+        """Return the counts over some columns; they are counted once.
 
         >>> WeightedRows((2, 2), np.array([[0, 1], [1, 1]]), np.array([5, 2])).table((1,)).tolist()
         [0, 7]
         """
-        shape = tuple(self.sizes[column] for column in columns)
-        counts: NDArray[np.int64] = np.bincount(self.places(columns), self.times, math.prod(shape)).astype(np.int64)
-        return counts.reshape(shape)
+        if columns not in self._tables:
+            shape = tuple(self.sizes[column] for column in columns)
+            counts = np.bincount(self.places(columns), self.times, math.prod(shape)).astype(np.int64).reshape(shape)
+            counts.flags.writeable = False
+            self._tables[columns] = counts
+        return self._tables[columns]
+
+    @cached_property
+    def _tables(self) -> dict[Columns, NDArray[np.int64]]:
+        return {}
 
     def places(self, columns: Columns) -> NDArray[np.int64]:
         """Return in which cell of the table over some columns each row is."""

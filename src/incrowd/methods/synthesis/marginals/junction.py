@@ -55,7 +55,7 @@ class JunctionTree:
                 raise InvalidParameter("these cliques make no junction tree.")
         return cls(tuple(sizes), tuple(cliques), tuple(parents))
 
-    @property
+    @cached_property
     def cells(self) -> int:
         """How many numbers the model of these cliques has."""
         return sum(math.prod(self.sizes[column] for column in clique) for clique in self.cliques)
@@ -72,6 +72,37 @@ class JunctionTree:
         """Return the smallest clique that holds a table, or −1."""
         holding = [place for place, clique in enumerate(self.cliques) if set(table) <= set(clique)]
         return min(holding, key=lambda place: math.prod(self.sizes[c] for c in self.cliques[place]), default=-1)
+
+    def cells_with(self, table: Columns) -> int:
+        """Return about how many numbers the model has with a table more: its columns join the cliques between them.
+
+        >>> JunctionTree.of((2, 3, 4), [(0, 1), (1, 2)]).cells_with((0, 2))
+        48
+        """
+        path = self._between(table)
+        if path is None:
+            return self.cells + math.prod(self.sizes[column] for column in table)
+        joined = [set(self.cliques[place]) | set(table) for place in path]
+        before = sum(math.prod(self.sizes[column] for column in self.cliques[place]) for place in path)
+        return self.cells - before + sum(math.prod(self.sizes[column] for column in clique) for clique in joined)
+
+    def _between(self, table: Columns) -> set[int] | None:
+        """Return the cliques on the ways between one clique of each column; None if some hang apart."""
+        ways = []
+        for column in table:
+            place, way = self._first[column], list[int]()
+            while place >= 0:
+                way.append(place)
+                place = self.parents[place]
+            ways.append(way)
+        common = set(ways[0]).intersection(*ways[1:])
+        if not common:
+            return None
+        return {place for way in ways for place in way if place not in common} | {max(common)}
+
+    @cached_property
+    def _first(self) -> dict[int, int]:
+        return {column: place for place in range(len(self.cliques) - 1, -1, -1) for column in self.cliques[place]}
 
     def marginals(self, potentials: Sequence[Floats]) -> list[Floats]:
         """Return the probabilities of the cells of each clique; all are proportional to e^(sum of potentials)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -22,22 +22,31 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import bin_column, row_limits
 from incrowd.methods.shared.sampling import charged
-from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, Shares
+from incrowd.methods.synthesis.marginals.budget import DETAIL, ErrorScope, Sensitivity, Shares, gaussian_scale
+from incrowd.methods.synthesis.marginals.check import SyntheticCheck
+from incrowd.methods.synthesis.marginals.constraints import Constraint
+from incrowd.methods.synthesis.marginals.declared import Declared
+from incrowd.methods.synthesis.marginals.detail import FINEST, Pieces, detail_column, drawn_number, range_of
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.junction import cells_of
-from incrowd.methods.synthesis.marginals.model import codes_of, declared_zeros, require_possible
-from incrowd.methods.synthesis.marginals.output import SyntheticCheck, SyntheticPicture, SyntheticRows
-from incrowd.methods.synthesis.marginals.search import Search, TableSelection, WorkLimits
-from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, Strategy, workload_tables
-from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel, drawn_number
+from incrowd.methods.synthesis.marginals.model import merged_zeros, require_possible
+from incrowd.methods.synthesis.marginals.output import SyntheticPicture, SyntheticRows
+from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
+from incrowd.methods.synthesis.marginals.steps import (
+    Contradictions,
+    DrawnColumn,
+    DrawRows,
+    MeasureTables,
+    Strategy,
+    workload_tables,
+)
+from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.schema import Column, Schema
-    from incrowd.core.table import Table
+    from incrowd.core.table import RowFilter, Table
 
-FINEST = 128
-"""A column with more classes than this is taken at a coarser level, if it has one."""
 _MOST_ROWS = 10**8  # some gigabytes; more synthetic rows say no more
 
 
@@ -70,6 +79,10 @@ class Marginals(Method):
     zeros: tuple[Mapping[str, str | tuple[str, ...]], ...] = ()
     total: int | None = None
     errors: Literal["pairs", "tables"] = "pairs"
+    constraints: tuple[Constraint, ...] = ()
+    contradictions: Literal["keep", "drop"] = "keep"
+    target_column: str | None = None
+    detail: Fraction = DETAIL
 
     def __post_init__(self) -> None:
         if self.epsilon <= 0 or not 0 < self.delta < 1:
@@ -80,7 +93,8 @@ class Marginals(Method):
             raise InvalidParameter(f"a declared total is from 1 to {_MOST_ROWS:,} rows.")
         if not 100 <= self.cells <= 10**7 or (self.rounds is not None and not 1 <= self.rounds <= 200):
             raise InvalidParameter("a model has from 100 to 10,000,000 cells and is made in 1 to 200 rounds.")
-
+        if not 0 <= self.detail <= Fraction(1, 2):
+            raise InvalidParameter("the share of the budget for detail is from 0 to 1/2.")
         if self.errors not in tuple(ErrorScope):
             raise InvalidParameter(
                 f"errors are told of pairs, on average, or of tables besides, not of {self.errors!r}."
@@ -97,15 +111,32 @@ class Marginals(Method):
         """The concentrated budget that ε and δ allow."""
         return largest_rho(self.epsilon, self.delta)
 
-    @property
-    def spendable(self) -> Fraction:
-        """What is left of it for tables and choices, when errors are paid."""
-        return (1 - self.scope.share) * self.rho
+    def spendable(self, pieces: Sequence[Pieces]) -> Fraction:
+        """Return what is left of it for tables and choices, when errors and the detail of columns are paid."""
+        return (1 - self.scope.share - (self.detail if pieces else 0)) * self.rho
+
+    def pieces(self, classes: tuple[Classes, ...]) -> dict[int, Pieces]:
+        """Return the columns that are also measured in finer pieces, by their number."""
+        unique = {item.unique for item in self.constraints}
+        pieces = {
+            place: Pieces.of(item)
+            for place, item in enumerate(classes)
+            if self.detail and self._inside(item) and item.recoding.column.name not in unique
+        }
+        return {place: own for place, own in pieces.items() if own is not None}
+
+    def _inside(self, classes: Classes) -> bool:
+        """Whether values are drawn inside a column's classes; categories are where their level was not chosen."""
+        return drawn_number(classes) or classes.recoding.column.name not in self.levels
 
     @property
     def scope(self) -> ErrorScope:
         """Of what errors are told."""
         return ErrorScope(self.errors)
+
+    @property
+    def _rule(self) -> Contradictions:
+        return Contradictions(self.contradictions)
 
     def classes(self, schema: Schema) -> tuple[Classes, ...]:
         """Return the classes of each released column, at its level or the finest that is not too fine."""
@@ -138,7 +169,8 @@ class Marginals(Method):
     def plan(self, schema: Schema) -> Plan:
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
         self.limits(classes, names)
-        rho, epsilon = self.rho, self.epsilon
+        rho, epsilon, declared = self.rho, self.epsilon, Declared.of(self, classes)
+        details = tuple(detail_column(own) for own in self.pieces(classes).values())
         steps: tuple[Step, ...] = (
             *keep_rows(schema.unit),
             RecodeToBins(tuple(recoded(item.recoding) for item in classes)),
@@ -149,9 +181,13 @@ class Marginals(Method):
                 self.rounds_at(epsilon, len(names)),
                 self.cells,
                 self.workload,
-                declared_zeros(self.zeros, classes) or None,
+                declared.zeros or None,
                 self.total,
                 None if self.scope is ErrorScope.PAIRS else self.scope,
+                declared.numbers or None,
+                None if self._rule is Contradictions.KEEP else self._rule,
+                self.target_column,
+                details or None,
             ),
             DrawRows(self.rows, tuple(_numbers(item) for item in classes if drawn_number(item))),
         )
@@ -161,34 +197,87 @@ class Marginals(Method):
         return Plan(self.name, steps, guarantee, {"epsilon": spent}, self.release, None, settings)
 
     def release(self, table: Table, coins: Coins) -> SyntheticRows:
-        """Count all tuples once; measure, fit and draw."""
+        """Count all tuples once, and values in finer pieces; measure, fit and draw."""
         classes = self.classes(table.schema)
-        cells = Cells(tuple(item.recoding for item in classes))
-        counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
-        codes = np.array(counts.codes(), np.int64).reshape(len(classes), -1)
-        rows = WeightedRows(tuple(map(len, classes)), codes, counts.counts)
         names, reach = tuple(item.recoding.column.name for item in classes), Sensitivity.of(table.schema.unit)
-        limits = self.limits(classes, names)
-        result = self.search(Search(rows, limits, reach, coins))
-        model = SyntheticModel(result.model, tuple(map(ModelColumn.of, classes)))
+        filters, limits = row_limits(table, coins), self.limits(classes, names)
+        rows = self._counted(table, classes, (limits, filters))
+        pieces = self.pieces(classes)
+        result = self.search(Search(rows, limits, reach, coins), tuple(pieces.values()))
+        columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
+        model = SyntheticModel(result.model, columns, Declared.of(self, classes).numbers)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         total = min(_MOST_ROWS, round(result.model.total))
-        sample = result.model.draw(total if self.rows is None else self.rows, chance)
+        sample = result.model.draw(min(model.most_rows, total if self.rows is None else self.rows), chance)
         evaluator = Evaluator(rows, WeightedRows.once(rows.sizes, sample), total, self.rho, reach)
         tables = limits.workload if self.scope is ErrorScope.TABLES else ()
         return SyntheticRows(
             model.labeled(sample, chance),
             model,
-            result,
+            TableSelection(result.fit, (*result.rounds, *details)),
             evaluator.mean(coins),
             names,
             declared=self.total is not None,
             errors=evaluator.tables(tables, coins) if tables else None,
         )
 
+    def _counted(
+        self, table: Table, classes: tuple[Classes, ...], public: tuple[WorkLimits, tuple[RowFilter, ...]]
+    ) -> WeightedRows:
+        """Return the rows as codes; by the policy's rule without those whose classes contradict a constraint.
+
+        That is decided row by row, so a row more or less changes what is counted by that row at most.
+        """
+        limits, filters = public
+        counts = table.engine.count(table.rows, Cells(tuple(item.recoding for item in classes)), *filters)
+        codes, sizes = np.array(counts.codes(), np.int64).reshape(len(classes), -1), tuple(map(len, classes))
+        possible = np.ones(codes.shape[1], np.bool_)
+        if self._rule is Contradictions.DROP:
+            for zero in limits.zeros:
+                possible &= ~zero.table(sizes)[tuple(codes[column] for column in zero.columns)]
+        return WeightedRows(sizes, codes[:, possible], counts.counts[possible])
+
+    def _detailed(
+        self,
+        table: Table,
+        columns: tuple[tuple[Classes, ...], dict[int, Pieces]],
+        filters: tuple[RowFilter, ...],
+        private: tuple[Sensitivity, Coins],
+    ) -> tuple[tuple[ModelColumn, ...], tuple[MeasuringRound, ...]]:
+        """Measure each column whose values are drawn inside its classes once more, in finer pieces.
+
+        Guarantee: each is one table that a unit moves by its reach, all of them within the share of ρ for detail.
+        """
+        classes, pieces = columns
+        reach, coins = private
+        made, rounds = list(map(ModelColumn.of, classes)), []
+        for place, own in pieces.items():
+            scale = gaussian_scale(self.detail * self.rho, len(pieces), reach)
+            counts = table.engine.count(table.rows, Cells((own.fine.recoding,)), *filters)
+            dense = np.zeros(len(own.fine), np.int64)
+            dense[counts.codes()[0]] = counts.counts
+            noisy = dense + coins.gaussian(scale, len(dense))
+            made[place] = ModelColumn.measured(own, noisy, float(scale))
+            rounds.append(MeasuringRound((place,), scale, None, len(dense)))
+        return tuple(made), tuple(rounds)
+
     def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
         """Return what is public about the search, or refuse a model that would be too large from the start."""
-        sizes, zeros = tuple(map(len, classes)), codes_of(declared_zeros(self.zeros, classes), classes)
+        sizes, declared = tuple(map(len, classes)), Declared.of(self, classes)
+        zeros = merged_zeros(declared.codes(classes), sizes)
+        workload = workload_tables(self.workload, names)
+        if self.target_column not in (None, *names):
+            raise InvalidParameter(f"the target column {self.target_column!r} is not released.")
+        target = None if self.target_column is None else names.index(self.target_column)
+        limits = WorkLimits(
+            workload,
+            self.rounds_at(self.epsilon, len(names)),
+            self.cells,
+            zeros=zeros,
+            total=self.total,
+            faint=declared.faint(classes),
+            target=target,
+        )
         least = cells_of(sizes, [zero.columns for zero in zeros])
         if least > self.cells:
             raise InvalidParameter(
@@ -196,19 +285,19 @@ class Marginals(Method):
                 " take columns with many classes at a coarser level, or allow more cells."
             )
         require_possible(sizes, zeros)
-        rounds = self.rounds_at(self.epsilon, len(names))
-        return WorkLimits(workload_tables(self.workload, names), rounds, self.cells, zeros=zeros, total=self.total)
+        if self.rows is not None and self.rows > (most := declared.most_rows(classes)):
+            raise InvalidParameter(f"{self.rows:,} rows cannot be drawn: a unique column has {most:,} values.")
+        return limits
 
-    def search(self, search: Search) -> TableSelection:
+    def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
         """Measure tables until the budget is spent."""
-        shares = self.shares(len(search.rows.sizes), search.reach)
-        return search.adaptive(shares)
+        return search.adaptive(self.shares(len(search.rows.sizes), search.reach, pieces))
 
-    def shares(self, columns: int, reach: Sensitivity) -> Shares:
+    def shares(self, columns: int, reach: Sensitivity, pieces: Sequence[Pieces] = ()) -> Shares:
         """Return how the budget is divided: where it is small, more of it goes to single columns."""
         epsilon = self.epsilon
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)
-        return Shares.of(self.spendable, columns, self.rounds_at(epsilon, columns), reach, one)
+        return Shares.of(self.spendable(pieces), columns, self.rounds_at(epsilon, columns), reach, one)
 
 
 def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:
@@ -218,7 +307,8 @@ def _levels(classes: tuple[Classes, ...]) -> dict[str, int]:
 def _numbers(classes: Classes) -> DrawnColumn:
     column = classes.recoding.column
     low, high = (_end(bound) for bound in column.stored_bounds)
-    return DrawnColumn(column.name, column.type, low, high)
+    numbers = range_of(classes)
+    return DrawnColumn(column.name, column.type, low, high, None if numbers.whole else numbers.decimals)
 
 
 def _end(bound: float | date | None) -> str:

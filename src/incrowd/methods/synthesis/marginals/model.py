@@ -54,6 +54,32 @@ class Zero:
 
 
 @dataclass(frozen=True, eq=False)
+class ZeroTable:
+    """The table over some columns, with the cells that are declared never to occur."""
+
+    columns: Columns
+    never: NDArray[np.bool_]
+
+    def table(self, sizes: Sequence[int]) -> NDArray[np.bool_]:
+        """Return which cells never occur."""
+        return self.never.reshape([sizes[column] for column in self.columns])
+
+
+def merged_zeros(zeros: Sequence[Zero | ZeroTable], sizes: Sequence[int]) -> tuple[ZeroTable, ...]:
+    """Return zeros as one table for each set of columns.
+
+    >>> zeros = merged_zeros([Zero((0, 1), ((0,), (0,))), Zero((0, 1), ((1,), (1,)))], (2, 2))
+    >>> [(zero.columns, zero.never.tolist()) for zero in zeros]
+    [((0, 1), [[True, False], [False, True]])]
+    """
+    tables: dict[Columns, NDArray[np.bool_]] = {}
+    for zero in zeros:
+        own = zero.table(sizes)
+        tables[zero.columns] = tables[zero.columns] | own if zero.columns in tables else own
+    return tuple(ZeroTable(columns, never) for columns, never in tables.items())
+
+
+@dataclass(frozen=True, eq=False)
 class TableModel:
     """The tables of the cliques of a junction tree, each of which sums to 1, and about how many rows there are."""
 
@@ -135,7 +161,7 @@ class Fit:
         measured: Sequence[NoisyTable],
         total: float,
         steps: int,
-        zeros: Sequence[Zero] = (),
+        zeros: Sequence[Zero | ZeroTable] = (),
     ) -> Fit:
         """Fit a first model, from even weights; what never occurs is a table that nobody measured, with no chance."""
         never = [zero.table(sizes) for zero in zeros]
@@ -156,7 +182,7 @@ class Fit:
         return _descended(tree, every, weights, total, (self.step, steps))
 
 
-def _unmeasured(zero: Zero, never: NDArray[np.bool_]) -> NoisyTable:
+def _unmeasured(zero: Zero | ZeroTable, never: NDArray[np.bool_]) -> NoisyTable:
     return NoisyTable(zero.columns, np.zeros(never.shape, np.int64), math.inf)
 
 
@@ -287,7 +313,7 @@ def zeros_of(
     return tuple(numbered)
 
 
-def require_possible(sizes: Sequence[int], zeros: Sequence[Zero]) -> None:
+def require_possible(sizes: Sequence[int], zeros: Sequence[Zero | ZeroTable]) -> None:
     """Refuse zeros that leave nothing that can occur."""
     if not zeros:
         return

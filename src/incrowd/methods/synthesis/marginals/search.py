@@ -10,9 +10,10 @@ Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM); Feldman & Zrnic 2021 (the
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations
 
 import numpy as np
@@ -31,9 +32,12 @@ from incrowd.methods.synthesis.marginals.budget import (
 )
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
-from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero
+from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero, ZeroTable, merged_zeros
+from incrowd.methods.synthesis.marginals.pairs import pair_tables
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
+_TARGET = 8  # how much more a table with the target column helps: a rare class moves few rows of a table
+_MANY = 16  # rounds; where there are more, each starts nearer to its end and takes fewer steps
 _SAMPLE = 60_000  # rows drawn from the model to estimate a table: fewer is faster, more is finer; any number is private
 # E|z| of Gaussian noise over its scale: what noise alone adds to the distance of tables (McKenna et al. 2022)
 _BIAS = math.sqrt(2.0 / math.pi)
@@ -41,11 +45,15 @@ _BIAS = math.sqrt(2.0 / math.pi)
 
 @dataclass(frozen=True)
 class MeasuringRound:
-    """One table that was measured: its columns, the scale of its noise, and the ε of the choice, if it was chosen."""
+    """One table that was measured: its columns, the scale of its noise, and the ε of the choice, if it was chosen.
+
+    A table of one column in finer pieces than its classes says how many.
+    """
 
     columns: Columns
     scale: Fraction
     epsilon: Fraction | None = None
+    pieces: int | None = None
 
     def rho(self, reach: Sensitivity) -> Fraction:
         """Return what it cost."""
@@ -57,22 +65,32 @@ class MeasuringRound:
 class WorkLimits:
     """What is public: tables to choose from, limits on rounds, cells and solver steps, what is declared of the rows.
 
-    `zeros` never occur, and `total` is how many rows there are, where that is declared.
+    `zeros` never occur, and `total` is how many rows there are, where that is declared.  `faint` are classes, each by
+    its column and code, that the model has only if they were measured above noise.  Tables with the
+    `target` column weigh more.
     """
 
     workload: tuple[Columns, ...]
     rounds: int
     cells: int
     steps: int = _STEPS
-    zeros: tuple[Zero, ...] = ()
+    zeros: tuple[Zero | ZeroTable, ...] = ()
     total: int | None = None
+    faint: tuple[tuple[int, int], ...] = ()
+    target: int | None = None
+
+    @property
+    def pace(self) -> int:
+        """How many steps of the solver a round takes: fewer where there are many rounds."""
+        return max(8, self.steps * _MANY // max(_MANY, self.rounds))
 
     def candidates(self) -> dict[Columns, int]:
         """Return the tables of two columns or more that lie in one of the workload, with how much they help it."""
         parts = {
             part for table in self.workload for size in range(2, len(table) + 1) for part in combinations(table, size)
         }
-        return {part: sum(len(set(part) & set(table)) for table in self.workload) for part in sorted(parts)}
+        weights = {part: sum(len(set(part) & set(table)) for table in self.workload) for part in sorted(parts)}
+        return {part: weight * (_TARGET if self.target in part else 1) for part, weight in weights.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +130,17 @@ class Search:
         numbers = range(len(self.rows.sizes))
         tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
-        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, self.limits.zeros)
+        declared = merged_zeros(self.limits.zeros, self.rows.sizes)
+        faint = harmless_zeros(faint_zeros(tables, self.limits.faint), declared)
+        zeros = merged_zeros((*declared, *faint), self.rows.sizes)
+        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, zeros)
         return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
     def adaptive(self, shares: Shares) -> TableSelection:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
         progress, candidates = self.singles(shares.first), self.limits.candidates()
         scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
+        rooms = RoomLimits(candidates)
         for number in range(most):
             left = shares.spendable - progress.rho(self.reach)
             cost = choice_rho(epsilon) + table_rho(scale, self.reach)
@@ -126,24 +148,30 @@ class Search:
             if last:
                 scale, epsilon = last_round(left, self.reach)
             used = 1 if last else (shares.spendable - left + cost) / shares.spendable
-            allowed = _allowed(progress, candidates, float(used * self.limits.cells))
-            if not allowed:
+            rooms = rooms.after(progress, float(used * self.limits.cells))
+            if not rooms.allowed:
                 break
-            before, progress = progress.model, self.round(progress, allowed, scale, epsilon)
+            expected = ExpectedTables.of(progress.model, self.coins)
+            progress = self.round(progress, expected, {c: candidates[c] for c in rooms.allowed}, (scale, epsilon))
             if last:
                 break
-            if _still(before, progress, scale):
+            if _still(expected, progress, scale):
                 scale, epsilon = scale / 2, epsilon * 2
         return TableSelection(progress.fit.further((), _FINISH), progress.rounds)
 
     def round(
-        self, progress: TableSelection, allowed: dict[Columns, int], scale: Fraction, epsilon: Fraction
+        self,
+        progress: TableSelection,
+        expected: ExpectedTables,
+        allowed: dict[Columns, int],
+        pace: tuple[Fraction, Fraction],
     ) -> TableSelection:
         """Choose a table by the exponential mechanism, measure it, and fit again."""
-        scores = self.scores(ExpectedTables.of(progress.model, self.coins), allowed, scale)
+        scale, epsilon = pace
+        scores = self.scores(expected, allowed, scale)
         sensitivity = self.reach.score * max(allowed.values())
         chosen = list(allowed)[Exponential(epsilon, sensitivity).release(scores, self.coins)]
-        fit = progress.fit.further([self.measured(chosen, scale)], self.limits.steps)
+        fit = progress.fit.further([self.measured(chosen, scale)], self.limits.pace)
         return TableSelection(fit, (*progress.rounds, MeasuringRound(chosen, scale, epsilon)))
 
     def scores(self, expected: ExpectedTables, allowed: dict[Columns, int], scale: Fraction) -> NDArray[np.int64]:
@@ -194,6 +222,46 @@ class Search:
         return not zeros or cells_of(self.rows.sizes, [*zeros, *chosen, pair]) <= self.limits.cells
 
 
+_ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
+
+
+def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) -> list[Zero]:
+    """Return classes that were not measured above noise, as what never occurs: noisy tables alone decide.
+
+    >>> tables = [NoisyTable((0,), np.array([90, 5]), 10.0), NoisyTable((1,), np.array([50, 45]), 10.0)]
+    >>> faint_zeros(tables, [(0, 1), (1, 1)])
+    [Zero(columns=(0,), classes=((1,),))]
+    """
+    zeros = []
+    for column, code in faint:
+        table = next(table for table in tables if table.columns == (column,))
+        if table.counts[code] < _ABOVE * table.scale:
+            zeros.append(Zero((column,), ((code,),)))
+    return zeros
+
+
+def harmless_zeros(faint: Sequence[Zero], declared: Sequence[ZeroTable]) -> list[Zero]:
+    """Return the faint classes without which every other class can still occur beside what is declared.
+
+    >>> never = ZeroTable((0, 1), np.array([[False, False], [True, False]]))
+    >>> harmless_zeros([Zero((1,), ((1,),))], [never]), len(harmless_zeros([Zero((0,), ((1,),))], [never]))
+    ([], 1)
+    """
+    harmless = list(faint)
+    for zero in declared:
+        own = [item for item in harmless if item.columns[0] in zero.columns]
+        before, after = ~zero.never, ~zero.never
+        for item in own:
+            np.moveaxis(after, zero.columns.index(item.columns[0]), 0)[list(item.classes[0])] = False
+        for axis, column in enumerate(zero.columns):
+            others = tuple(other for other in range(before.ndim) if other != axis)
+            lost = np.array(before.any(axis=others) & ~after.any(axis=others))
+            lost[[code for item in own if item.columns[0] == column for code in item.classes[0]]] = False
+            if lost.any():
+                harmless = [item for item in harmless if item not in own]
+    return harmless
+
+
 def estimated_total(tables: Sequence[NoisyTable]) -> float:
     """Return how many rows there are, from the sums of noisy tables; the fewer cells, the more a sum counts."""
     sums = np.array([float(table.counts.sum()) for table in tables])
@@ -201,32 +269,61 @@ def estimated_total(tables: Sequence[NoisyTable]) -> float:
     return max(1.0, float((sums * precision).sum() / precision.sum()))
 
 
-def _allowed(progress: TableSelection, candidates: dict[Columns, int], room: float) -> dict[Columns, int]:
-    """Return the candidates with which the model has few enough cells; a table inside a clique costs nothing."""
-    tree, tables = progress.model.tree, [table.columns for table in progress.fit.measured]
-    return {
-        columns: weight
-        for columns, weight in candidates.items()
-        if tree.home(columns) >= 0 or cells_of(tree.sizes, [*tables, columns]) <= room
-    }
+@dataclass(frozen=True, eq=False)
+class RoomLimits:
+    """Which candidates leave the model small enough; a table inside a clique costs nothing.
+
+    A candidate's cells hardly shrink while tables are added, so one that was too large before is asked again when
+    there is room for what it needed then.  All of it follows from tables that were measured, never from rows.
+    """
+
+    candidates: Collection[Columns]
+    allowed: tuple[Columns, ...] = ()
+    needs: Mapping[Columns, int] = field(default_factory=dict)
+
+    def after(self, progress: TableSelection, room: float) -> RoomLimits:
+        """Return the candidates with which a model has few enough cells."""
+        tree, tables = progress.model.tree, [table.columns for table in progress.fit.measured]
+        needs, allowed = dict(self.needs), []
+        for columns in self.candidates:
+            if tree.home(columns) < 0:
+                if needs.get(columns, 0) > room:
+                    continue
+                if 2 * tree.cells_with(columns) > room:
+                    needs[columns] = cells_of(tree.sizes, [*tables, columns])
+                    if needs[columns] > room:
+                        continue
+            allowed.append(columns)
+        return RoomLimits(self.candidates, tuple(allowed), needs)
 
 
 @dataclass(frozen=True, eq=False)
 class ExpectedTables:
-    """What a model expects of tables: exactly where a clique holds them, else by many rows drawn from it."""
+    """What a model expects of tables: of pairs exactly, of others where a clique holds them, else by rows drawn."""
 
     model: TableModel
-    sample: WeightedRows
+    seed: int
 
     @classmethod
     def of(cls, model: TableModel, coins: Coins) -> ExpectedTables:
-        """Draw rows from a model; that tells nothing that the model does not."""
-        chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
-        codes = model.draw(_SAMPLE, chance)
-        return cls(model, WeightedRows.once(model.tree.sizes, codes))
+        """Take a model; rows drawn from it tell nothing that the model does not."""
+        return cls(model, int(coins.below(2**61, 1)[0]))
+
+    @cached_property
+    def pairs(self) -> dict[Columns, NDArray[np.float64]]:
+        """The expected shares of the rows over every pair of columns."""
+        return pair_tables(self.model.tree, self.model.tables)
+
+    @cached_property
+    def sample(self) -> WeightedRows:
+        """Many rows drawn from the model."""
+        codes = self.model.draw(_SAMPLE, np.random.default_rng(self.seed))
+        return WeightedRows.once(self.model.tree.sizes, codes)
 
     def shares(self, columns: Columns) -> NDArray[np.float64]:
         """Return the expected shares of the rows over some columns."""
+        if len(columns) == 2:
+            return self.pairs[columns]
         table = self.model.table(columns)
         return self.sample.table(columns) / _SAMPLE if table is None else table
 
@@ -236,13 +333,11 @@ class ExpectedTables:
         return rounded
 
 
-def _still(before: TableModel, progress: TableSelection, scale: Fraction) -> bool:
+def _still(expected: ExpectedTables, progress: TableSelection, scale: Fraction) -> bool:
     """Whether the newest table moved the model by less than its noise: both models are public."""
     columns = progress.rounds[-1].columns
-    now, old = progress.model.table(columns), before.table(columns)
+    now = progress.model.table(columns)
     if now is None:
         return False
-    if old is None:
-        codes = before.draw(_SAMPLE, np.random.default_rng(0))
-        old = WeightedRows.once(before.tree.sizes, codes).table(columns) / _SAMPLE
-    return before.total * float(np.abs(now - old).sum()) < _BIAS * float(scale) * now.size
+    moved = float(np.abs(now - expected.shares(columns)).sum())
+    return progress.model.total * moved < _BIAS * float(scale) * now.size

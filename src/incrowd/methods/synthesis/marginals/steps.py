@@ -21,6 +21,7 @@ from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
+from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
 from incrowd.methods.synthesis.marginals.junction import Columns
 
 if TYPE_CHECKING:
@@ -73,6 +74,9 @@ _INDEPENDENT = Exposure(
     "rows-of-one-person-modelled", "rows of one person as such: they are modelled as if they were of different people"
 )
 _ZEROS = Exposure("declared-zeros", "that nobody has the combinations that are named as impossible: declared")
+_CONSTRAINTS = Exposure(
+    "declared-constraints", "that numbers of every row fulfil the constraints that are named: declared"
+)
 _TOTAL = Exposure("declared-total", "how many rows there are: declared")
 _NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
@@ -115,13 +119,22 @@ class DeclaredZero:
         return " with ".join(f"{name} {part}" for name, part in zip(self.columns, parts, strict=True))
 
 
+class Contradictions(StrEnum):
+    """How a row counts that contradicts a constraint, by its classes alone: like any other, or not at all."""
+
+    KEEP = "keep"
+    DROP = "drop"
+
+
 @dataclass(frozen=True)
 class MeasureTables(Step):
     """Tables of few columns are counted with Gaussian noise, which ones is chosen privately, within ρ in all.
 
     `workload` are tables that matter, all pairs and triples of columns if there are few; `rounds` and `cells` bound the
-    work.  `zeros` and `total` are public: what never occurs, and how many rows there are.  `errors` says that the error
-    of each table of the workload is told, beside the mean of all pairs.
+    work.  `zeros`, `constraints` and `total` are public: what never occurs, what holds between numbers, and how many
+    rows there are; `contradictions` says what becomes of rows that differ.  `errors` says that the error of each table
+    of the workload is told, beside the mean of all pairs.  Tables with the `target`
+    weigh more.  `details` are columns that are also measured in finer pieces than their classes.
     """
 
     kind: ClassVar[str] = "measure tables"
@@ -137,13 +150,17 @@ class MeasureTables(Step):
     zeros: tuple[DeclaredZero, ...] | None = None
     total: int | None = None
     errors: ErrorScope | None = None
+    constraints: tuple[NumberConstraint, ...] | None = None
+    contradictions: Contradictions | None = None
+    target: str | None = None
+    details: tuple[BinColumn, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.rho <= 0 or self.rounds < 1 or self.cells < 1:
             raise InvalidParameter(
                 "tables are measured within a budget above 0, in a round at least, of a cell at least."
             )
-        if any(column.size is None for column in self.columns):
+        if any(column.size is None for column in (*self.columns, *(self.details or ()))):
             raise InvalidParameter("every column of a model has a list of labels.")
 
     @property
@@ -172,16 +189,24 @@ class MeasureTables(Step):
         evaluated = f" The error of each of {tables} is released with noise, within the same ρ."
         errors = evaluated if self.evaluated else ""
         public = f" Taken as public: {joined(self.public)}." if self.public else ""
+        weighed = "" if self.target is None else f" Tables with “{self.target}” weigh more in the choice."
+        left_out = " A row whose classes contradict a constraint is not counted." if self.contradictions else ""
+        pieces = ", ".join(f"“{item.column}” ({counted(item.size or 0, 'piece')})" for item in self.details or ())
+        fine = f" Counted once more, in finer pieces: {pieces}." if self.details else ""
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
-            f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}. A model "
-            f"is fitted to the noisy tables alone.{errors}{public}"
+            f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}.{fine} A "
+            f"model is fitted to the noisy tables alone.{errors}{left_out}{public}{weighed}"
         )
 
     @property
     def public(self) -> tuple[Exposure, ...]:
         """What was declared of the rows, and is therefore not protected."""
-        return (*(() if self.zeros is None else (_ZEROS,)), *(() if self.total is None else (_TOTAL,)))
+        return (
+            *(() if self.zeros is None else (_ZEROS,)),
+            *(() if self.constraints is None else (_CONSTRAINTS,)),
+            *(() if self.total is None else (_TOTAL,)),
+        )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         if inner.loss is not None:
@@ -210,12 +235,13 @@ class MeasureTables(Step):
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column of numbers or days, which are drawn anywhere between the ends of their class."""
+    """A column of numbers or days, which are drawn between the ends of their class, decimals with so many digits."""
 
     column: str
     type: Type
     low: str
     high: str
+    decimals: int | None = None
 
 
 @dataclass(frozen=True)
@@ -233,7 +259,9 @@ class DrawRows(Step):
     @property
     def sentence(self) -> str:
         many = "about as many as there are" if self.rows is None else counted(self.rows, "row")
-        inside = " Numbers and days lie anywhere in their class, each with the same chance." if self.numbers else ""
+        inside = (
+            " Numbers and days lie in their class, more often where finer counts are larger." if self.numbers else ""
+        )
         return (
             f"New rows are drawn from the model, {many}, in a random order; none is copied from the data.{inside} The "
             "model is published too: rows can be drawn from it again."

@@ -14,65 +14,103 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.core.domain import Dates, Numbers, Type
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
 from incrowd.methods.shared.model_file import ModelFile
+from incrowd.methods.synthesis.marginals.constraints import (
+    ConstraintKind,
+    NumberConstraint,
+    closed_orders,
+    require_compatible,
+)
+from incrowd.methods.synthesis.marginals.detail import Pieces, drawn_number, range_of
+from incrowd.methods.synthesis.marginals.joint_numbers import JointNumbers
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
+from incrowd.methods.synthesis.marginals.number_range import NumberRange
+
+__all__ = ["Leaves", "ModelColumn", "NumberRange", "SyntheticModel", "drawn_number"]
 
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
-_FINE = 2**20  # a place within a bin is drawn in steps of 2⁻²⁰
 _VERSION = 1
 _MOST_ROWS = 10**9  # some gigabytes of rows
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
 
 
 @dataclass(frozen=True, eq=False)
-class NumberRange:
-    """Where the numbers of a column lie: where each class starts, and where the last one ends.
+class Leaves:
+    """The values of the classes of a column, the class of each, and its chance among those of that class.
 
-    Days are whole numbers, counted from 1970-01-01.
-
-    >>> chance = np.random.default_rng(1)
-    >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
-    [datetime.date(1970, 1, 15), datetime.date(1970, 2, 15), None]
+    >>> leaves = Leaves(pa.array(["Bonn", "Ulm", None]), (0, 1, 2), (1.0, 1.0, 1.0))
+    >>> leaves.draw(np.array([1, 0, 2]), np.random.default_rng(1)).to_pylist()
+    ['Ulm', 'Bonn', None]
     """
 
-    starts: tuple[float, ...]
-    end: float
-    whole: bool
-    days: bool = False
+    values: pa.Array
+    classes: tuple[int, ...]
+    chances: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        proper = all(0 <= chance <= 1 for chance in self.chances) and set(self.classes) == {
+            *range(max(self.classes) + 1)
+        }
+        if not len(self.values) == len(self.classes) == len(self.chances) or not proper:
+            raise ValueError("leaves")
+
+    @property
+    def labels(self) -> list[str | None]:
+        """The values as text, None for missing ones."""
+        labels: list[str | None] = text_of(self.values).to_pylist()
+        return labels
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
-        """Return a number anywhere in the class of each row; classes after the last hold what is missing."""
-        starts = np.array(self.starts)
-        ends = np.append(starts[1:], self.end)
-        missing = codes >= len(starts)
-        place = np.where(missing, 0, codes)
-        if self.whole:
-            low, high = starts.astype(np.int64), np.maximum(ends, starts + 1).astype(np.int64)
-            numbers = pa.array(chance.integers(low[place], high[place]), pa.int64(), mask=missing)
-            return numbers.cast(pa.int32()).cast(pa.date32()) if self.days else numbers
-        steps = chance.integers(0, _FINE, len(codes)) / _FINE
-        return pa.array(starts[place] + steps * (ends - starts)[place], pa.float64(), mask=missing)
+        """Return a value of the class of each row."""
+        owners = np.array(self.classes)
+        order = np.argsort(owners, kind="stable")
+        sums = np.bincount(owners, self.chances)[owners]
+        number = np.bincount(owners)[owners]
+        weights = np.where(sums > 0, np.array(self.chances) / np.maximum(sums, 1e-300), 1.0 / number)[order]
+        first = np.searchsorted(owners[order], codes, side="left")
+        last = np.searchsorted(owners[order], codes, side="right") - 1
+        ends = np.cumsum(weights)
+        aim = ends[first] - weights[first] + chance.random(len(codes)) * (1 - 1e-12)
+        places = np.clip(np.searchsorted(ends, aim, side="right"), first, last)
+        return _encoded(self.values, order[places])
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values as plain JSON."""
+        return {
+            "values": self.labels,
+            "pieces": list(self.classes),
+            "chances": [float(f"{chance:.6g}") for chance in self.chances],
+        }
 
 
 @dataclass(frozen=True, eq=False)
 class ModelColumn:
-    """A column of a model: what each class shows, or in which range its numbers are drawn."""
+    """A column of a model: what each class shows, or in which range its numbers, or which of its values, are drawn."""
 
     name: str
     values: pa.Array
     numbers: NumberRange | None = None
+    leaves: Leaves | None = None
 
     @classmethod
     def of(cls, classes: Classes) -> ModelColumn:
         """Return the column of declared classes."""
-        numbers = _range_of(classes) if drawn_number(classes) else None
+        numbers = range_of(classes) if drawn_number(classes) else None
         return cls(classes.recoding.column.name, classes.values(), numbers)
+
+    @classmethod
+    def measured(cls, pieces: Pieces, noisy: NDArray[np.int64], scale: float) -> ModelColumn:
+        """Return the column of classes whose pieces were counted with noise."""
+        name, classes = pieces.classes.recoding.column.name, pieces.classes
+        if pieces.starts is not None:
+            return cls(name, classes.values(), pieces.range(noisy, scale))
+        chances = pieces.chances(noisy, scale)
+        return cls(name, classes.values(), None, Leaves(pieces.fine.values(), tuple(pieces.owners.tolist()), chances))
 
     @property
     def labels(self) -> list[str | None]:
@@ -80,28 +118,33 @@ class ModelColumn:
         labels: list[str | None] = text_of(self.values).to_pylist()
         return labels
 
+    def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+        """Return what rows of some classes show: their labels, or values drawn inside of them."""
+        if self.numbers is not None:
+            return self.numbers.draw(codes, chance)
+        return _encoded(self.values, codes) if self.leaves is None else self.leaves.draw(codes, chance)
+
     def to_json(self) -> dict[str, Any]:
         """Return the column as plain JSON."""
         plain: dict[str, Any] = {"name": self.name, "type": str(self.values.type), "classes": self.labels}
         if self.numbers is not None:
-            plain["numbers"] = {
-                "starts": list(self.numbers.starts),
-                "end": self.numbers.end,
-                "whole": self.numbers.whole,
-                **({"days": True} if self.numbers.days else {}),
-            }
+            plain["numbers"] = self.numbers.to_json()
+        if self.leaves is not None:
+            plain["leaves"] = self.leaves.to_json()
         return plain
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ModelColumn:
         """Read what `to_json` wrote."""
         values = pa.array(plain["classes"], pa.string()).cast(pa.type_for_alias(plain["type"]))
-        stated = plain.get("numbers")
-        numbers = None
+        numbers = None if plain.get("numbers") is None else NumberRange.from_json(plain["numbers"])
+        stated, leaves = plain.get("leaves"), None
         if stated is not None:
-            starts, days = tuple(map(float, stated["starts"])), bool(stated.get("days", False))
-            numbers = NumberRange(starts, float(stated["end"]), bool(stated["whole"]), days)
-        return cls(str(plain["name"]), values, numbers)
+            own = pa.array(stated["values"], pa.string()).cast(values.type)
+            leaves = Leaves(own, tuple(map(int, stated["pieces"])), tuple(map(float, stated["chances"])))
+        if leaves is not None and max(leaves.classes) != len(values) - 1:
+            raise ValueError("leaves")
+        return cls(str(plain["name"]), values, numbers, leaves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,22 +153,42 @@ class SyntheticModel(ModelFile):
 
     model: TableModel
     columns: tuple[ModelColumn, ...]
+    constraints: tuple[NumberConstraint, ...] = ()
 
     def sample(self, rows: int, seed: int | None = None) -> pa.Table:
         """Draw so many new rows; nothing private is in how they are drawn, so a seed is no secret."""
-        if not 0 <= rows <= _MOST_ROWS:
-            raise InvalidParameter(f"from 0 to {_MOST_ROWS:,} rows are drawn.")
+        if not 0 <= rows <= self.most_rows:
+            raise InvalidParameter(f"from 0 to {self.most_rows:,} rows are drawn.")
         chance = np.random.default_rng(seed)
         return self.labeled(self.model.draw(rows, chance), chance)
 
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
+        joint = self._joint(shuffled).steps(chance)
         arrays = [
-            _encoded(column.values, code) if column.numbers is None else column.numbers.draw(code, chance)
+            column.numbers.released(joint[column.name], code)
+            if column.numbers is not None and column.name in joint
+            else column.draw(code, chance)
             for column, code in zip(self.columns, shuffled, strict=True)
         ]
         return pa.table(arrays, names=[column.name for column in self.columns])
+
+    def _joint(self, codes: Codes) -> JointNumbers:
+        """Return the columns of which a constraint says something, with their classes."""
+        named = {name for constraint in self.constraints for name in constraint.columns}
+        own = [(column, code) for column, code in zip(self.columns, codes, strict=True) if column.name in named]
+        ranges = {column.name: column.numbers for column, _ in own if column.numbers is not None}
+        return JointNumbers(ranges, {column.name: code for column, code in own}, closed_orders(self.constraints))
+
+    @property
+    def most_rows(self) -> int:
+        """How many rows can be drawn at most: as many as a column has values in which no two rows are alike."""
+        unique = [item.columns[0] for item in self.constraints if item.kind is ConstraintKind.UNIQUE]
+        rooms = [
+            int(column.numbers.values.sum()) for column in self.columns if column.name in unique and column.numbers
+        ]
+        return min([_MOST_ROWS, *rooms])
 
     def to_json(self) -> dict[str, Any]:
         names = [column.name for column in self.columns]
@@ -133,6 +196,11 @@ class SyntheticModel(ModelFile):
             "incrowd model": _VERSION,
             "rows": round(self.model.total),
             "columns": [column.to_json() for column in self.columns],
+            **(
+                {"constraints": [[str(item.kind), *item.columns] for item in self.constraints]}
+                if self.constraints
+                else {}
+            ),
             "cliques": [[names[place] for place in clique] for clique in self.model.tree.cliques],
             "tables": [[float(f"{value:.9g}") for value in table.ravel()] for table in self.model.tables],
         }
@@ -143,7 +211,12 @@ class SyntheticModel(ModelFile):
             raise InvalidParameter("this is no model that this version of incrowd can read.")
         try:
             columns = tuple(map(ModelColumn.from_json, plain["columns"]))
-            return cls(_table_model(plain, columns), columns)
+            constraints = [
+                NumberConstraint(ConstraintKind(kind), tuple(map(str, names)))
+                for kind, *names in plain.get("constraints", ())
+            ]
+            require_compatible(constraints, {column.name: column.numbers for column in columns if column.numbers})
+            return cls(_table_model(plain, columns), columns, tuple(constraints))
         except _UNREADABLE:
             raise InvalidParameter(
                 "this is no model that incrowd wrote: its columns, cliques or tables differ."
@@ -169,30 +242,6 @@ def _table(values: Sequence[float], tree: JunctionTree, number: int) -> Floats:
     if not np.isfinite(table).all() or (table < 0).any() or abs(table.sum() - 1) > 1e-6:
         raise ValueError("a table of probabilities")
     return table
-
-
-def drawn_number(classes: Classes) -> bool:
-    """Whether a column's numbers are drawn inside its classes: where those are intervals between declared bounds."""
-    column = classes.recoding.column
-    domain = column.domain
-    closed = isinstance(domain, Numbers | Dates) and None not in domain.bounds
-    return closed and not classes.has_other and 0 < classes.recoding.level < column.hierarchy.height
-
-
-def _range_of(classes: Classes) -> NumberRange:
-    column, marks = classes.recoding.column, classes.marks
-    days = column.type is Type.DATE
-    ends = pa.array(column.stored_bounds, marks.type)
-    low, high, *starts = _on_a_line(pa.concat_arrays([ends, marks])).tolist()
-    whole = days or column.type is Type.INTEGER
-    return NumberRange(tuple(min(max(start, low), high) for start in starts), high + whole, whole, days)
-
-
-def _on_a_line(values: pa.Array) -> NDArray[np.float64]:
-    """Return numbers as they are, and days as their number since 1970-01-01."""
-    plain = values.cast(pa.int32()) if pa.types.is_date32(values.type) else values
-    places: NDArray[np.float64] = plain.to_numpy(zero_copy_only=False).astype(np.float64)
-    return places
 
 
 def _encoded(values: pa.Array, codes: Codes) -> pa.Array:

@@ -1,7 +1,8 @@
-"""Assembly: the task of a table from its true cells, together with the tables that were released before it."""
+"""Assembly: the task of tables from their true cells, together with the tables that were released before them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress as suppress_errors
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -13,15 +14,17 @@ from incrowd.errors import Infeasible, SourceInvalid
 from incrowd.methods.tabulation.protected.boxes import NEVER, Costs, ProtectionDemand
 from incrowd.methods.tabulation.protected.coalitions import Owners
 from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.joint import Joint
 from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions, Rules
-from incrowd.methods.tabulation.protected.selection import first_totals, selected
-from incrowd.methods.tabulation.protected.sources import Joint
+from incrowd.methods.tabulation.protected.selection import first_totals, named_cells
 from incrowd.methods.tabulation.protected.suppression import Pattern, suppress
 from incrowd.methods.tabulation.protected.task import SuppressionTask
 
 _STAYS, _TOTALS, _FIRST = 1e12, 1000.0, 1e-6
 """What a cell costs that must stay open, how much dearer first totals are, and what a cell costs that goes first."""
 _NAMED = 3
+_TRIED = 2000
+"""Up to so many cells other knowledge of attackers is tried for a refusal."""
 
 
 @dataclass(frozen=True)
@@ -33,100 +36,153 @@ class CellMarks:
     open: tuple[str, ...]
     empty: tuple[str, ...]
 
-    def weights(self, frame: TableFrame, cells: Whole, sensitive: Flags) -> Costs:
-        """Return what it costs to leave each cell of a table empty: first totals are dear, and some are never empty."""
+    def weights(self, frames: Sequence[TableFrame], joint: Joint, facts: Sequence[CellFacts]) -> Costs:
+        """Return what it costs to leave each cell empty: first totals are dear, and what no table has costs nothing."""
+        weights = np.zeros(joint.frame.size)
+        for frame, cells, part in zip(frames, facts, joint.parts, strict=True):
+            np.maximum.at(weights, part, self._costs(frame, cells.values.ravel()))
+        weights[named_cells(frames, joint, self.empty)] = _FIRST
+        weights[named_cells(frames, joint, self.open)] = NEVER
+        weights[0] = NEVER
+        return weights
+
+    def _costs(self, frame: TableFrame, cells: Whole) -> Costs:
         if self.weigh == "values":
-            weights = np.maximum(cells, 1).astype(np.float64)
+            weights = np.maximum(np.abs(cells), 1).astype(np.float64)
         elif self.weigh == "levels":
             weights = np.asarray(frame.matrix.sum(axis=1), np.float64).ravel()
         else:
             weights = np.ones(frame.size)
         weights[first_totals(frame)] *= _TOTALS
-        for text in self.empty:
-            weights[selected(frame, text)] = _FIRST
-        if self.zeros == "published":
-            weights[(cells == 0) & ~sensitive] = NEVER
-        weights[self.stays(frame)] = NEVER
-        weights[0] = NEVER
         return weights
-
-    def stays(self, frame: TableFrame) -> Flags:
-        """Return the cells that must stay open because they are named."""
-        flags = np.zeros(frame.size, np.bool_)
-        for text in self.open:
-            flags |= selected(frame, text)
-        return flags
 
 
 @dataclass(frozen=True)
 class AttackerKnowledge:
-    """Whether cells are counts, how many contributors share what they know, and how well finest cells are known."""
+    """Whether cells are counts, how many contributors share what they know, and how well finest cells are known.
+
+    `bounds` are those of one contribution, where it can be negative: then everybody is taken to know how many rows, or
+    which sum of weights, each finest cell has.
+    """
 
     counts: bool
     sharing: int
     prior: Fraction | None
+    bounds: tuple[Fraction, Fraction] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class TaskAssembly:
-    """A table, the tables before it, the rules, the marks of cells, and what attackers know."""
+    """Tables, those before them, the rules, the marks of cells, and what attackers know."""
 
-    frame: TableFrame
+    frames: tuple[TableFrame, ...]
     joint: Joint
     rules: Rules
     marks: CellMarks
     knowledge: AttackerKnowledge
 
-    def protect(self, facts: CellFacts, contributions: Contributions, truth: Whole, width: int) -> Pattern:
-        """Return a pattern; where what must stay open prevents one, name the cells that would have to be empty."""
+    def protect(self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole, width: int) -> Pattern:
+        """Return a pattern, or refuse with the cell that stands in the way and the smallest change that helps."""
         task, demands = self.task(facts, contributions, truth)
         try:
+            self._require_hidden(task, demands)
             return suppress(task, demands, width)
         except Infeasible as error:
-            stays = np.zeros(len(task.weights), np.bool_)
-            stays[self.joint.own[1:]] = self.marks.stays(self.frame)[1:]
-            stays[self.joint.before] = False
-            stays &= task.cells > 0
-            softer = replace(task, weights=np.where(stays, _STAYS, task.weights))
-            cells: list[int] = []
-            if stays.any():
-                with suppress_errors(Infeasible):
-                    cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()
-            if not cells:
+            change = self._smallest_change(task, demands, width)
+            if change is None and len(task.weights) <= _TRIED:
+                change = next(self._other_knowledge(facts, contributions, truth, width), None)
+            if change is None:
                 raise
-            names = "; ".join(self.joint.frame.place(cell) for cell in cells[:_NAMED])
-            more = f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else ""
-            raise Infeasible(f"{error} The smallest change that was found: do not keep {names}{more} open.") from None
+            raise Infeasible(f"{error} The smallest change that was found: {change}.") from None
+
+    def _require_hidden(self, task: SuppressionTask, demands: list[ProtectionDemand]) -> None:
+        """Refuse sensitive cells that are published whatever happens, by name."""
+        cells = [demand.cell for demand in demands if task.weights[demand.cell] >= NEVER]
+        if not cells:
+            return
+        names = self._names([cell for cell in cells if cell] or cells)
+        if 0 in cells:
+            why = "the total of everything is sensitive itself, and it is always published. Choose weaker rules, or do"
+            raise Infeasible(f"{why} not publish this table.")
+        if np.isin(cells, self.joint.before).any():
+            raise Infeasible(f"{names}: sensitive, and published before. No pattern protects it: choose weaker rules.")
+        raise Infeasible(f"{names}: sensitive, and said to stay open.")
+
+    def _smallest_change(self, task: SuppressionTask, demands: list[ProtectionDemand], width: int) -> str | None:
+        """Return which cells need not stay open for a pattern to exist; None where that does not help."""
+        stays = named_cells(self.frames, self.joint, self.marks.open)
+        stays[0], stays[self.joint.before] = False, False
+        stays &= task.cells > 0
+        share = np.asarray(task.frame.matrix.sum(axis=1), np.float64).ravel() / len(task.truth)
+        softer = replace(task, weights=np.where(stays, _STAYS * (1 + share), task.weights))  # totals are dearer
+        if stays.any():
+            with suppress_errors(Infeasible):
+                cells = np.flatnonzero(suppress(softer, demands, width).suppressed & stays).tolist()
+                return f"do not keep {self._names(cells)} open" if cells else None
+        return None
+
+    def _other_knowledge(
+        self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole, width: int
+    ) -> Iterator[str]:
+        """Yield changes of what attackers know under which there is a pattern, the smaller ones first."""
+        marks, knowledge = self.marks, self.knowledge
+        tried = [(f"coalition: {size}", marks, size) for size in range(knowledge.sharing - 1, 0, -1)]
+        if marks.zeros == "published":
+            tried.append(("zeros: suppressible", replace(marks, zeros="suppressible"), knowledge.sharing))
+        tried += [("coalition: 0", marks, 0)] if knowledge.sharing else []
+        for text, other, size in tried:
+            with suppress_errors(Infeasible):
+                weaker = replace(self, marks=other, knowledge=replace(knowledge, sharing=size))
+                suppress(*weaker.task(facts, contributions, truth), width)
+                yield text
+
+    def _names(self, cells: list[int]) -> str:
+        names = "; ".join(self.joint.frame.place(cell) for cell in cells[:_NAMED])
+        return names + (f" and {len(cells) - _NAMED} more" if len(cells) > _NAMED else "")
 
     def task(
-        self, facts: CellFacts, contributions: Contributions, truth: Whole
+        self, facts: Sequence[CellFacts], contributions: Contributions, truth: Whole
     ) -> tuple[SuppressionTask, list[ProtectionDemand]]:
         """Return what is to be protected, and how far each sensitive cell must stay open."""
         joint = self.joint
-        if np.any(joint.frame.matrix[joint.before] @ truth.ravel() != joint.values):
+        cells = joint.frame.matrix @ truth.ravel()
+        if np.any(cells[joint.before] != joint.values):
             raise SourceInvalid(
                 "a table that was released before has other numbers than these rows give: it was made of other rows, "
                 "or its numbers are rounded or perturbed."
             )
         demands = self._demands(facts, contributions)
-        weights = np.zeros(joint.frame.size)
-        sensitive = np.isin(joint.own, list(demands))
-        weights[joint.own] = self.marks.weights(self.frame, facts.values.ravel(), sensitive)
+        weights = self.marks.weights(self.frames, joint, facts)
+        if self.marks.zeros == "published":
+            zeros = joint.own[cells[joint.own] == 0]
+            weights[np.setdiff1d(zeros, list(demands))] = NEVER
         weights[joint.before] = NEVER
         stated = np.unique(np.concatenate([joint.own, joint.before, joint.empty]))
         owners = Owners.of(joint.frame, contributions, self.knowledge.sharing).only(stated)
-        low, high = self._bounds(truth)
+        low, high = self._bounds(truth, contributions)
         task = SuppressionTask(joint.frame, truth.ravel(), weights, low, high, owners, self._floors(truth))
-        return task, list(demands.values())
+        if self.knowledge.bounds is None:
+            return task, list(demands.values())
+        least, most = (joint.frame.matrix @ end - cells for end in (low, high))
+        within = [
+            replace(demand, down=min(demand.down, -int(least[cell])), up=min(demand.up, int(most[cell])))
+            for cell, demand in demands.items()
+        ]
+        return replace(task, truth=task.truth - low, low=low - low, high=high - low), within
 
-    def _demands(self, facts: CellFacts, contributions: Contributions) -> dict[int, ProtectionDemand]:
-        """Return the demands of this table, and of empty cells of those before it that break the same rules."""
+    def _demands(self, facts: Sequence[CellFacts], contributions: Contributions) -> dict[int, ProtectionDemand]:
+        """Return the demands of all tables, and of empty cells of those before them that break the same rules.
+
+        Of a cell that two tables share readers know the larger of the two least numbers.
+        """
         joint, counts = self.joint, self.knowledge.counts
-        down, up = (demand.ravel() for demand in self.rules.demands(facts, self.frame, counts=counts))
-        demands = {
-            int(joint.own[cell]): ProtectionDemand(int(joint.own[cell]), int(down[cell]), int(up[cell]))
-            for cell in np.flatnonzero(up).tolist()
-        }
+        demands: dict[int, ProtectionDemand] = {}
+        for frame, part, own in zip(self.frames, facts, joint.parts, strict=True):
+            down, up = (demand.ravel() for demand in self.rules.demands(part, frame, counts=counts))
+            for place in np.flatnonzero(up).tolist():
+                cell, far = int(own[place]), int(down[place])
+                least = min(far, demands[cell].down) if cell in demands else far
+                demands[cell] = ProtectionDemand(cell, least, int(up[place]))
         if len(joint.empty):
             every = contributions.facts(joint.frame, self.rules.depth)
             below, above = (part.ravel() for part in self.rules.demands(every, joint.frame, counts=counts))
@@ -134,21 +190,28 @@ class TaskAssembly:
                 demands.setdefault(cell, ProtectionDemand(cell, int(below[cell]), int(above[cell])))
         return demands
 
-    def _bounds(self, truth: Whole) -> tuple[Whole, Whole]:
+    def _bounds(self, truth: Whole, contributions: Contributions) -> tuple[Whole, Whole]:
         """Return what everybody knows of each finest cell: one that is not zero is 1 at least, if zeros are published.
 
-        Of cells that are finer than this table and those before it nobody knows that.
+        Of cells that are finer than these tables and those before them nobody knows that.  Where contributions can be
+        negative, a cell lies between its rows, times their weights, times the bounds of one contribution; all numbers
+        of the task are then counted from the lower end, which changes no difference.
         """
-        flat, prior = truth.ravel(), self.knowledge.prior
+        flat, prior, bounds = truth.ravel(), self.knowledge.prior, self.knowledge.bounds
         low = np.minimum(flat, int(self.joint.alone and self.marks.zeros == "published"))
+        high = np.full(len(flat), -1, np.int64)
+        if bounds is not None:
+            mass = contributions.mass(len(flat))
+            low = np.minimum(flat, np.floor(mass * float(bounds[0]))).astype(np.int64)
+            high = np.maximum(flat, np.ceil(mass * float(bounds[1]))).astype(np.int64)
         if prior is None:
-            return low, np.full(len(flat), -1, np.int64)
-        off = np.array([-(-int(value) * prior.numerator // prior.denominator) for value in flat], np.int64)
-        return np.maximum(low, flat - off), flat + off
+            return low, high
+        off = np.array([-(-abs(int(value)) * prior.numerator // prior.denominator) for value in flat], np.int64)
+        return np.maximum(low, flat - off), flat + off if bounds is None else np.minimum(high, flat + off)
 
     def _floors(self, truth: Whole) -> Flags | None:
         """Return the cells of this table and the empty ones of those before it that are known not to be zero."""
-        if self.joint.alone:
+        if self.joint.alone or self.knowledge.bounds is not None:
             return None
         floors = np.zeros(self.joint.frame.size, np.bool_)
         floors[self.joint.empty] = True
@@ -157,24 +220,16 @@ class TaskAssembly:
         return np.asarray(floors & (self.joint.frame.matrix @ truth.ravel() > 0))
 
 
-def of_own(frame: TableFrame, joint: Joint, contributions: Contributions) -> Contributions:
-    """Return contributions to the finest cells of this table, from those of all tables."""
-    where = np.unravel_index(contributions.cells, joint.frame.leaf_shape)
-    own = []
-    for axis, finer, leaves in zip(frame.axes, joint.frame.axes, where, strict=False):
-        lines = {label: place for place, label in enumerate(axis.labels[node] for node in axis.leaves)}
-        table = [next(lines[finer.labels[n]] for n in path if finer.labels[n] in lines) for path in finer.paths]
-        own.append(np.array(table, np.intp)[leaves])
-    return replace(contributions, cells=np.ravel_multi_index(own, frame.leaf_shape))
-
-
-def for_holder(frame: TableFrame, rules: Rules, facts: CellFacts, pattern: Pattern) -> dict[str, Any]:
+def for_holder(task: TaskAssembly, facts: Sequence[CellFacts], pattern: Pattern) -> dict[str, Any]:
     """Return which empty cells are sensitive and which are not, and what the pattern weighs: never published."""
-    sensitive = rules.sensitive(facts).ravel()
+    sensitive = np.zeros(task.joint.frame.size, np.bool_)
+    for part, own in zip(facts, task.joint.parts, strict=True):
+        sensitive[own[task.rules.sensitive(part).ravel()]] = True
     empty = np.flatnonzero(pattern.suppressed).tolist()
+    place = task.joint.frame.place
     return {
-        "sensitive": [frame.place(cell) for cell in empty if sensitive[cell]],
-        "suppressed beside": [frame.place(cell) for cell in empty if not sensitive[cell]],
+        "sensitive": [place(cell) for cell in empty if sensitive[cell]],
+        "suppressed beside": [place(cell) for cell in empty if not sensitive[cell]],
         "weight": pattern.weight,
         "least possible weight": pattern.bound,
     }

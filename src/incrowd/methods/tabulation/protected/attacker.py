@@ -11,7 +11,7 @@ Source: Fischetti & Salazar 2001 for the attacker's two programs; Hundepool et a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_array
 
-from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import Flags, TableFrame, Whole, union
 
 Ends = NDArray[np.float64]
 Enough = Callable[[Ends, Ends], Flags]
@@ -117,14 +117,52 @@ class TableAttacker:
         return bool(above and inside.all() and np.array_equal(self.sums @ table, self.values))
 
 
-def published_to(frame: TableFrame, cells: Whole, visible: Flags, least: int = 0) -> TableAttacker:
-    """Return who knows the published cells of a table, and the least number that an empty finest cell can have.
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Published tables side by side: the numbers of each, which of its cells are seen, and their cells in one cross."""
 
-    Where that is 1, an empty total is 1 at least because some finest cell under it is empty, or published above zero.
-    """
-    published, leaves = np.flatnonzero(visible.ravel()), visible.ravel()[frame.leaves]
-    bounds = (np.where(leaves, 0, least).astype(np.int64), np.full(len(leaves), -1, np.int64))
-    return TableAttacker.of(frame.matrix[published], cells.ravel()[published], bounds)
+    frames: tuple[TableFrame, ...]
+    seen: Sequence[tuple[Whole, Flags]]
+    cross: TableFrame
+    published: dict[int, int]
+    empty: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, frames: tuple[TableFrame, ...], seen: Sequence[tuple[Whole, Flags]]) -> Together:
+        """Return tables side by side, or refuse those that contradict each other in a cell that they share."""
+        cross, parts = union(frames)
+        published: dict[int, int] = {}
+        empty: set[int] = set()
+        for part, (values, visible) in zip(parts, seen, strict=True):
+            visible_cells = visible.ravel()
+            empty |= set(part[~visible_cells].tolist())
+            for cell, value in zip(part[visible_cells].tolist(), values.ravel()[visible_cells].tolist(), strict=True):
+                if published.setdefault(cell, value) != value:
+                    raise Inconsistent
+        if empty & published.keys():
+            raise Inconsistent
+        return cls(frames, seen, cross, published, np.array(sorted(empty), np.intp))
+
+    @property
+    def unknowns(self) -> int:
+        """How many finest cells no table shows."""
+        return int((~np.isin(self.cross.leaves, list(self.published))).sum())
+
+    def reader(self, least: int, *, signed: bool = False) -> TableAttacker:
+        """Return who knows all published cells, and the least number that an empty one can have.
+
+        Of numbers that can be negative a reader knows no least one; all are counted from one that is low enough.
+        """
+        cells = np.array(sorted(self.published), np.intp)
+        values = np.array([self.published[cell] for cell in cells.tolist()], np.int64)
+        low = np.where(np.isin(self.cross.leaves, self.empty), least, 0).astype(np.int64)
+        bounds = (low, np.full(len(low), -1, np.int64))
+        if signed:
+            start = np.full(len(low), 2 * int(np.abs(values).max(initial=0)) + 2, np.int64)
+            values = values + (self.cross.matrix @ start)[cells]
+        attacker = TableAttacker.of(self.cross.matrix[cells], values, bounds)
+        inner = np.setdiff1d(self.empty, self.cross.leaves)
+        return replace(attacker, floors=self.cross.matrix[inner]) if least and len(inner) else attacker
 
 
 def never(low: Ends, high: Ends) -> Flags:
@@ -142,8 +180,8 @@ def spread(
 
     >>> from incrowd.methods.tabulation.protected.frame import TableAxis
     >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
-    >>> attacker = published_to(sex, np.array([5, 0, 0]), np.array([True, False, False]))
-    >>> spread(attacker, sex.matrix[[1]], never)
+    >>> seen = Together.of((sex,), [(np.array([5, 0, 0]), np.array([True, False, False]))])
+    >>> spread(seen.reader(0), sex.matrix[[1]], never)
     (array([0.]), array([5.]))
     """
     low, high = np.full(cells.shape[0], np.inf), np.full(cells.shape[0], -np.inf)

@@ -28,7 +28,7 @@ NEVER = 1e15
 """The cost of a cell that is always published."""
 
 _BASES = 3
-_SIDES = {1: 4096, 2: 64, 3: 14, 4: 7, 5: 5}
+_SIDES = {1: 4096, 2: 64, 3: 18, 4: 7, 5: 5}
 
 
 @dataclass(frozen=True)
@@ -111,13 +111,7 @@ class BoxSearch:
         self, base: tuple[int, ...], ranges: Sequence[tuple[int, int]], amounts: tuple[int, int], most: int
     ) -> tuple[float, CellBox] | None:
         opposite = [self._sides(number, base, span, amounts, most) for number, span in enumerate(ranges)]
-        lines = [
-            _between(self.paths[number], len(axis), base[number], opposite[number])
-            for number, axis in enumerate(self.frame.axes)
-        ]
-        touched = self.costs[np.ix_(*(part.ravel() for part in lines))]
-        split = touched.reshape([size for part in lines for size in part.shape])
-        costs = np.where(self._fits(base, opposite, amounts), split.sum(tuple(range(1, split.ndim, 2))), np.inf)
+        costs = np.where(self._fits(base, opposite, amounts), self._prices(base, opposite), np.inf)
         best = int(np.argmin(costs))
         least = float(costs.ravel()[best])
         if least >= NEVER:
@@ -127,6 +121,14 @@ class BoxSearch:
             int(side[place]) if place < len(side) else None for side, place in zip(opposite, places, strict=True)
         )
         return least, CellBox(base, corner)
+
+    def _prices(self, base: tuple[int, ...], opposite: Sequence[Places]) -> Costs:
+        """Return for each choice of opposite lines, the last being none, what the cells cost that change."""
+        sides = [_between(*side) for side in zip(self.paths, base, opposite, strict=True)]
+        block = self.costs[np.ix_(*(lines for lines, _ in sides))]
+        for _, covers in reversed(sides):
+            block = np.tensordot(covers, block, (1, -1))
+        return np.asarray(block)
 
     def _sides(
         self, number: int, base: tuple[int, ...], span: tuple[int, int], amounts: tuple[int, int], most: int
@@ -152,10 +154,11 @@ class BoxSearch:
         """Return for each choice of opposite lines, the last being none, whether all corners have room."""
         fits = np.ones(tuple(len(side) + 1 for side in opposite), np.bool_)
         down, up = amounts
+        block = np.ix_(*([leaf, *side] for leaf, side in zip(base, opposite, strict=True)))
+        room, head = self.room[block], self.head[block]
+        open_corners = ((room >= down) & (head >= up), (room >= up) & (head >= down))
         for corner in product((False, True), repeat=len(base)):
-            where = np.ix_(*(side if far else [leaf] for far, side, leaf in zip(corner, opposite, base, strict=True)))
-            falls, rises = (up, down) if sum(corner) % 2 else (down, up)
-            enough = (self.room[where] >= falls) & (self.head[where] >= rises)
+            enough = open_corners[sum(corner) % 2][tuple(slice(1, None) if far else slice(1) for far in corner)]
             fits[tuple(slice(-1) if far else slice(None) for far in corner)] &= enough
         return fits
 
@@ -170,13 +173,14 @@ def paths_down(axis: TableAxis) -> Places:
     return np.array([[*path[::-1], *[len(axis)] * (deepest - len(path))] for path in axis.paths], np.intp)
 
 
-def _between(paths: Places, filler: int, leaf: int, others: Places) -> Places:
-    """Return for each other leaf, and last for none, the lines that cover one of the two and not both, filled up."""
-    here, there = np.broadcast_to(paths[leaf], (len(others), paths.shape[1])), paths[others]
-    apart = here != there
-    lines = np.concatenate([np.where(apart, here, filler), np.where(apart, there, filler)], axis=1)
-    last = np.full(lines.shape[1], filler)
-    last[: paths.shape[1]] = paths[leaf]
-    lines = np.sort(np.vstack([lines, last]), axis=1)
-    longest = int((lines < filler).sum(1).max())
-    return lines[:, :longest]
+def _between(paths: Places, leaf: int, others: Places) -> tuple[Places, Costs]:
+    """Return lines, and for each other leaf, and last for none, which of them cover one of the two and not both."""
+    here, there = paths[leaf], paths[others]
+    apart = there != here
+    which, level = np.nonzero(apart)
+    lines = np.concatenate([here, there[which, level]])
+    covers = np.zeros((len(others) + 1, len(lines)))
+    covers[:-1, : len(here)] = apart
+    covers[-1, : len(here)] = 1.0
+    covers[which, len(here) + np.arange(len(which))] = 1.0
+    return lines, covers

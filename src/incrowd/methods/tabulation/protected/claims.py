@@ -50,7 +50,8 @@ SUMS = Exposure(
 )
 OTHER_TABLES = Exposure(
     "other-tables",
-    "other tables of the same rows, and of numbers tied to theirs, except those that are named as released before",
+    "other tables of the same rows, and of numbers tied to theirs, except those of this release and those that are "
+    "named as released before",
 )
 EARLIER_CELLS = Exposure(
     "cells-of-earlier-tables",
@@ -131,16 +132,35 @@ class OpenCells(Claim):
     coalition: int
     zeros: str
     prior: Fraction | None = None
+    tables: int = 1
+    weighted: bool = False
+    bounds: tuple[Fraction, Fraction] | None = None
 
     @property
     def sentence(self) -> str:
         before = f" and the {self.earlier} released before" if self.earlier else ""
+        these = "this table" if self.tables == 1 else f"all {self.tables} tables of this release"
         return (
-            f"Someone who knows only this table{before}, the rules, and {self._bounds}, cannot infer a sensitive cell "
-            "more closely than its protection interval, which does not reach below the number of finest cells above "
-            f"zero in it; {self._contributors}the least and the largest number that an empty cell can have are at "
-            f"least {self.width} apart for readers. A cell is sensitive by these rules: {'; '.join(self.rules.texts)}."
+            f"Someone who knows only {these}{before}, the rules, and {self._bounds}, cannot infer a sensitive cell "
+            f"more closely than its protection interval, which {self._ends}; {self._contributors}the least and the "
+            f"largest number that an empty cell can have are at least {self.width} apart for readers. A cell is "
+            f"sensitive by these rules: {'; '.join(self.rules.texts)}."
+            f"{self._contributions}"
         )
+
+    @property
+    def _ends(self) -> str:
+        """How far a protection interval reaches."""
+        if self.bounds is not None:
+            return "does not reach beyond the bounds of its rows"
+        return "does not reach below the number of finest cells above zero in it"
+
+    @property
+    def _contributions(self) -> str:
+        """What the rules look at, where it is not plain contributions."""
+        weighted = " Contributions are weighted, and contributors are counted without weights."
+        signs = " Negative contributions count without their sign, and so does what they are a share of."
+        return (weighted if self.weighted else "") + (signs if self.bounds is not None else "")
 
     @property
     def _contributors(self) -> str:
@@ -154,6 +174,12 @@ class OpenCells(Claim):
     def _bounds(self) -> str:
         """What everybody is taken to know beside the published cells."""
         least = "that numbers are whole and not negative"
+        if self.bounds is not None:
+            rows = "the weights of its rows added up" if self.weighted else "its number of rows"
+            low, high = self.bounds
+            least = (
+                f"of every finest cell {rows}, that each row's number is from {low} to {high}, and that sums are whole"
+            )
         if self.zeros == "published":
             least += ", and that a cell of zero is suppressed only if it is sensitive"
         if self.prior is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +79,29 @@ class Owners:
 
     def known_to(self, coalition: Iterable[int]) -> NDArray[np.intp]:
         """Return the cells that a coalition knows."""
-        members = np.array([NOBODY, *coalition])
-        mine = (self.first != NOBODY) & np.isin(self.first, members) & np.isin(self.second, members)
-        return np.flatnonzero(mine)
+        members = {NOBODY, *coalition}
+        names, cells = self._by_name
+        spans = [slice(*np.searchsorted(names, [name, name + 1])) for name in members - {NOBODY}]
+        near = np.unique(np.concatenate([np.zeros(0, np.intp), *(cells[span] for span in spans)]))
+        return near[[first in members and second in members for first, second in self._names(near)]]
+
+    def knows(self, coalition: Coalition, cells: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Return which of these cells a coalition knows."""
+        return np.array(
+            [first in coalition and (second in coalition or second == NOBODY) for first, second in self._names(cells)],
+            np.bool_,
+        )
+
+    def _names(self, cells: NDArray[np.intp]) -> Iterable[tuple[int, int]]:
+        return zip(self.first[cells].tolist(), self.second[cells].tolist(), strict=True)
+
+    @cached_property
+    def _by_name(self) -> tuple[Whole, NDArray[np.intp]]:
+        """The names of all who know cells alone or with another, in order, and beside each a cell."""
+        sides = [(part[part != NOBODY], np.flatnonzero(part != NOBODY)) for part in (self.first, self.second)]
+        names, cells = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+        order = np.argsort(names, kind="stable")
+        return names[order], cells[order]
 
     def breach(
         self, cell: int, moves: Sequence[tuple[int, NDArray[np.intp]]], need: Callable[[Coalition], int]
@@ -108,5 +129,4 @@ class Owners:
     def _knowers(self, changed: NDArray[np.intp]) -> set[Coalition]:
         """Return the smallest coalitions that know one of these cells."""
         some = changed[self.first[changed] != NOBODY]
-        names = zip(self.first[some].tolist(), self.second[some].tolist(), strict=True)
-        return {frozenset(name for name in pair if name != NOBODY) for pair in names}
+        return {frozenset(name for name in pair if name != NOBODY) for pair in self._names(some)}

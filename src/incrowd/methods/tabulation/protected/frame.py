@@ -200,6 +200,11 @@ class TableFrame:
             )
 
     @property
+    def columns(self) -> str:
+        """The names of its columns, for people."""
+        return " × ".join(axis.column for axis in self.axes)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """How many lines each axis has."""
         return tuple(map(len, self.axes))
@@ -270,6 +275,45 @@ class TableFrame:
             f"{axis.column} = {'missing' if label is None else label}"
             for axis, label in zip(self.axes, labels, strict=True)
         )
+
+
+def union(frames: Sequence[TableFrame]) -> tuple[TableFrame, tuple[Places, ...]]:
+    """Return the cross of all columns of some tables, and for each cell of each table which cell of the cross it is.
+
+    A cell that two tables share is one cell there.  Each column has the finest of its axes; the others must be made of
+    whole lines of it.
+
+    >>> sex, area = TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)), TableAxis("area", ("*", "N", "S"), (-1, 0, 0))
+    >>> _, cells = union((TableFrame((sex,)), TableFrame((area, sex))))
+    >>> [part.tolist() for part in cells]
+    [[0, 3, 6], [0, 3, 6, 1, 4, 7, 2, 5, 8]]
+    """
+    finest: dict[str, TableAxis] = {}
+    for axis in (axis for frame in frames for axis in frame.axes):
+        if len(axis) > len(finest.get(axis.column, ())):
+            finest[axis.column] = axis
+    cross = TableFrame(tuple(finest.values()))
+    return cross, tuple(cells_within(cross, frame) for frame in frames)
+
+
+def cells_within(cross: TableFrame, frame: TableFrame) -> Places:
+    """Return for each cell of a table which cell of a cross of more or finer lines it is, or refuse other lines."""
+    lines = {axis.column: axis for axis in cross.axes}
+    places = [_lines_within(lines[axis.column], axis) for axis in frame.axes]
+    grid = dict(zip((axis.column for axis in frame.axes), np.ix_(*places), strict=True))
+    nodes = np.broadcast_arrays(*(grid.get(name, np.zeros(1, np.intp)) for name in lines))
+    return np.broadcast_to(np.ravel_multi_index(nodes, cross.shape), frame.shape).ravel()
+
+
+def _lines_within(fine: TableAxis, axis: TableAxis) -> Places:
+    """Return which line of a finer axis each line of an axis is; what is under a line must make it up in both."""
+    lines = np.array([fine.place(label) for label in axis.labels], np.intp)
+    ranges = fine.ranges[lines].tolist()
+    for node, under in enumerate(axis.children):
+        ends = [end for span in sorted(ranges[child] for child in under) for end in span]
+        if under and (ends[:: len(ends) - 1] != ranges[node] or ends[1:-1:2] != ends[2::2]):
+            raise InvalidParameter(f"the lines of {axis.column!r} in two tables are not of one hierarchy.")
+    return lines
 
 
 def _membership(axis: TableAxis) -> NDArray[np.int8]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import exp
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +24,37 @@ from numpy.typing import NDArray
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
 
-_NODES = 20_000
-"""So many branches of the search are tried before a rounding is given up."""
+_SECONDS, _GAP = 45.0, 0.02
+"""So long a rounding is sought, or until it is so near to the best one; then the best so far is taken."""
+_EXACT = 1000
+"""Up to so many finest cells the best rounding is sought."""
 
 
-def round_cells(frame: TableFrame, leaves: Whole, base: int) -> Whole:
-    """Return all cells, rounded so that totals add up, as near to the truth in the finest cells as possible.
+@dataclass(frozen=True, eq=False)
+class NearTable:
+    """All cells as published; how far they are from the truth together, and how far every such table is at least.
+
+    Both numbers follow from true cells, and are for the data holder alone.
+    """
+
+    cells: Whole
+    distance: int
+    least: float
+
+    @property
+    def for_holder(self) -> dict[str, float]:
+        """The distances."""
+        return {"distance": self.distance, "least possible distance": self.least}
+
+
+def round_cells(frame: TableFrame, leaves: Whole, base: int, seconds: float = _SECONDS) -> NearTable:
+    """Return all cells, rounded so that totals add up, as near to the truth in the finest cells as could be found.
 
     A multiple of the base stays what it is; of any other number one of the two neighbors is taken.
 
     >>> from incrowd.methods.tabulation.protected.frame import TableAxis
     >>> sex = TableFrame((TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)),))
-    >>> round_cells(sex, np.array([6, 11]), 5).tolist()
+    >>> round_cells(sex, np.array([6, 11]), 5).cells.tolist()
     [15, 5, 10]
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
@@ -42,19 +62,20 @@ def round_cells(frame: TableFrame, leaves: Whole, base: int) -> Whole:
     cells = frame.totals(leaves).ravel()
     down, rest = np.divmod(leaves.ravel(), base)
     least, most = cells // base - frame.matrix @ down, -(-cells // base) - frame.matrix @ down
-    upper = [index for index in range(frame.size) if index not in set(frame.leaves.tolist())]
+    upper = np.setdiff1d(np.arange(frame.size), frame.leaves)
     solution = milp(
         (base - 2 * rest).astype(np.float64),
         constraints=LinearConstraint(frame.matrix[upper], least[upper], most[upper]),
         bounds=Bounds(0, (rest > 0).astype(np.float64)),
         integrality=np.ones(len(rest)),
-        options={"node_limit": _NODES},
+        options={"time_limit": seconds, "mip_rel_gap": 0.0 if len(rest) <= _EXACT else _GAP},
     )
     if solution.x is not None:
         rounded = base * (down + np.rint(solution.x).astype(np.int64))
         result: Whole = frame.totals(rounded.reshape(leaves.shape))
         if np.all(np.abs(result.ravel() - cells) < base):
-            return result
+            distance = int(np.abs(rounded - leaves.ravel()).sum())
+            return NearTable(result, distance, float(rest.sum() + solution.mip_dual_bound))
     raise Infeasible(
         f"this table cannot be rounded to multiples of {base} so that every cell is a neighbor of the truth and all "
         "totals add up, or no such rounding was found: with three columns, or two nested ones, there may be none. "
@@ -228,3 +249,20 @@ def record_keys(secret: bytes, names: Iterable[str]) -> NDArray[np.uint64]:
         )
     words = b"".join(hmac.digest(secret, b"record key\n" + name.encode(), "sha256")[:8] for name in names)
     return np.frombuffer(words, np.uint64)
+
+
+def read_secret(file: str) -> bytes:
+    """Return the secret behind the keys of records."""
+    try:
+        secret = Path(file).read_bytes()
+    except OSError as error:
+        raise InvalidParameter(f"the file key cannot be read: {error.strerror or 'no reason given'}.") from None
+    record_keys(secret, ())
+    return secret
+
+
+def cell_keys(frame: TableFrame, cells: NDArray[np.intp], keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the key of each cell: the sum of the keys of its records, each in a finest cell, modulo 2^64."""
+    leaves = np.zeros(int(np.prod(frame.leaf_shape)), np.uint64)
+    np.add.at(leaves, cells, keys)
+    return np.asarray(frame.totals(leaves.reshape(frame.leaf_shape)).ravel())

@@ -17,6 +17,7 @@ import pyarrow as pa
 SUPPRESSED = "x"
 CROSSTAB, PAGE, WORKBOOK, SDMX = "table.csv", "table.html", "table.xlsx", "table.sdmx.csv"
 DOCUMENTS = (CROSSTAB, PAGE, WORKBOOK, SDMX)
+"""The files beside one table; of several, those of each have its number in their names."""
 _NOTE = f"{SUPPRESSED} = suppressed to protect respondents"
 _MISSING, _SDMX_TOTAL, _SDMX_UNKNOWN = "missing", "_T", "_U"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -24,15 +25,32 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 Line = Sequence[str | int]
 
 
-def documents_of(table: pa.Table) -> dict[str, str | bytes]:
-    """Return the files that are published beside a table of cells: labels in columns, then the numbers.
+def document_names(tables: int) -> tuple[str, ...]:
+    """Return the names of the files beside so many tables.
+
+    >>> document_names(2)[3:5]
+    ('table.1.sdmx.csv', 'table.2.csv')
+    """
+    if tables == 1:
+        return DOCUMENTS
+    return tuple(name.replace(".", f".{number}.", 1) for number in range(1, tables + 1) for name in DOCUMENTS)
+
+
+def documents_of(tables: Sequence[pa.Table]) -> dict[str, str | bytes]:
+    """Return the files that are published beside some tables of cells."""
+    contents = [content for table in tables for content in _documents(table)]
+    return dict(zip(document_names(len(tables)), contents, strict=True))
+
+
+def _documents(table: pa.Table) -> tuple[str | bytes, ...]:
+    """Return the contents of the files beside a table of cells: labels in columns, then the numbers.
 
     >>> cells = pa.table({"sex": ["*", "F", "M"], "count": [9, None, None]})
-    >>> documents_of(cells)["table.csv"].splitlines()
+    >>> _documents(cells)[0].splitlines()
     ['sex,count', '*,9', 'F,x', 'M,x']
     """
     lines = list(crosstab(table))
-    return {CROSSTAB: _csv(lines), PAGE: _page(table, lines), WORKBOOK: _workbook(lines), SDMX: _csv(_sdmx(table))}
+    return _csv(lines), _page(table, lines), _workbook(lines), _csv(_sdmx(table))
 
 
 def crosstab(table: pa.Table) -> Iterator[Line]:

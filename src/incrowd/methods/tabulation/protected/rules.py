@@ -30,12 +30,21 @@ class Dominance:
 
 @dataclass(frozen=True, eq=False)
 class CellFacts:
-    """What the rules look at: each cell's value, how many contributed to it, and its largest contributions."""
+    """What the rules look at: each cell's value, how many contributed to it, and its largest contributions.
+
+    Where contributions can be negative, `largest` has them without their signs, and `gross` their sum without signs.
+    """
 
     values: Whole
     contributors: Whole
     largest: Whole
     """One table for the largest contribution, one for the second largest, and so on."""
+    gross: Whole | None = None
+
+    @property
+    def sums(self) -> Whole:
+        """What the contributions to each cell add up to, without their signs."""
+        return self.values if self.gross is None else self.gross
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,13 @@ class Rules:
     """When a cell is sensitive: too few contributors, a few of them too large, or one known too well by another.
 
     `protection` is how far up and down a count must stay open, `margin` the same for a sum as a share of it; a cell
-    that breaks the rule of dominance or of p must stay open as far as the rule asks for.
+    that breaks the rule of dominance or of p must stay open as far as the rule asks for.  With `q`, contributors know
+    each other's contributions up to the share q before, and must not know one up to p afterwards: the rule of p / q.
+
+    Where contributions can be negative, all rules look at them without their signs: x, and the sum of all |x|.  That
+    is the cautious side, since amounts that cancel out hide nobody.  Where rows have weights, contributions are
+    weighted, and `minimum` counts respondents.  A weight hides nobody, since it may be known: the rules are at least as
+    strict as those that take a respondent of weight w for w equal ones.
 
     Source: Hundepool et al. 2012, Statistical Disclosure Control, section 4.2.
 
@@ -59,8 +74,13 @@ class Rules:
     p: Fraction | None = None
     protection: int | None = None
     margin: Fraction = Fraction(1, 10)
+    q: Fraction | None = None
 
     def __post_init__(self) -> None:
+        if self.q is not None and (self.p is None or self.q <= self.p):
+            raise InvalidParameter(
+                "q is how closely contributors know each other before, as a share: it comes with p, and is larger."
+            )
         if self.minimum is not None and self.minimum < 2:
             raise InvalidParameter("minimum is the fewest contributors of a cell that is published: at least 2.")
         if self.p is not None and self.p <= 0:
@@ -82,7 +102,8 @@ class Rules:
         if self.dominance is not None:
             texts.append(f"the {self.dominance.n} largest contributors are more than {self.dominance.k} of it")
         if self.p is not None:
-            texts.append(f"the second largest contributor knows the largest within {self.p} of it")
+            before = "" if self.q is None else f", after having known each contribution within {self.q} of it"
+            texts.append(f"the second largest contributor knows the largest within {self.p} of it{before}")
         return tuple(texts)
 
     @property
@@ -103,9 +124,12 @@ class Rules:
         """Return for each cell how far below and above the truth it must stay open: 0 where no rule is broken.
 
         Zeros are published, so that readers know a cell to be at least the number of finest cells in it that are above
-        zero: a cell of 2 need not stay open further down than 1, and a total of 1 and 1 not below 2.
+        zero: a cell of 2 need not stay open further down than 1, and a total of 1 and 1 not below 2.  Of contributions
+        that can be negative they know no such thing.
         """
         upward = self._demands(facts, counts=counts)
+        if facts.gross is not None:
+            return upward, upward
         least = frame.totals((frame.finest(facts.values) > 0).astype(np.int64))
         return np.minimum(upward, facts.values - least), upward
 
@@ -113,10 +137,10 @@ class Rules:
         demand = np.zeros(facts.values.shape, np.int64)
         if self.minimum is not None:
             few = (facts.contributors > 0) & (facts.contributors < self.minimum)
-            demand[few] = (self.reach or 1) if counts else [self._margin(int(value)) for value in facts.values[few]]
+            demand[few] = (self.reach or 1) if counts else [self._margin(int(value)) for value in facts.sums[few]]
         for place in map(tuple, np.argwhere(facts.contributors > 0).tolist()) if self.depth else ():
             largest = [int(rank[place]) for rank in facts.largest]
-            demand[place] = max(int(demand[place]), self._of(int(facts.values[place]), largest))
+            demand[place] = max(int(demand[place]), self._of(int(facts.sums[place]), largest))
         return demand
 
     def _margin(self, value: int) -> int:
@@ -126,7 +150,7 @@ class Rules:
         """Return how far a cell must stay open for its largest contributions, in exact numbers."""
         wide = Fraction(0)
         if self.p is not None:
-            wide = max(wide, self.p * largest[0] - (value - largest[0] - largest[1]))
+            wide = max(wide, self.p / (self.q or 1) * largest[0] - (value - largest[0] - largest[1]))
         if self.dominance is not None:
             wide = max(wide, sum(largest[: self.dominance.n]) / self.dominance.k - value)
         return ceil(wide)
@@ -134,12 +158,22 @@ class Rules:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What was contributed to the finest cells: by whom (−1: each row by somebody else), how much, in how many rows."""
+    """What was contributed to the finest cells: by whom (−1: each row by somebody else), how much, in how many rows.
+
+    `weights` are those of each such row, 1 where there are none; `signed` says whether amounts can be negative.
+    """
 
     cells: NDArray[np.intp]
     holders: Whole
     amounts: Whole
     rows: Whole
+    weights: NDArray[np.float64] | None = None
+    signed: bool = False
+
+    def mass(self, size: int) -> NDArray[np.float64]:
+        """Return how many rows so many finest cells have, each times its weight."""
+        weights = np.ones(len(self.cells)) if self.weights is None else self.weights
+        return np.bincount(self.cells, self.rows * weights, size).astype(np.float64)
 
     def facts(self, frame: TableFrame, depth: int) -> CellFacts:
         """Return what the rules look at, in every cell of the table; holders are merged in each cell first.
@@ -161,17 +195,23 @@ class Contributions:
         np.add.at(counts, merged[0], 1)
         np.add.at(sums, apart[0], apart[1] * apart[2])
         np.add.at(counts, apart[0], apart[2])
+        gross = None
+        if self.signed:
+            gross = np.zeros(frame.size, np.int64)
+            np.add.at(gross, merged[0], np.abs(merged[1]))
+            np.add.at(gross, apart[0], np.abs(apart[1]) * apart[2])
+            gross = gross.reshape(frame.shape)
         if depth:
             times = np.minimum(apart[2], depth)
             where = np.concatenate([merged[0], np.repeat(apart[0], times)])
-            what = np.concatenate([merged[1], np.repeat(apart[1], times)])
+            what = np.abs(np.concatenate([merged[1], np.repeat(apart[1], times)]))
             order = np.lexsort((-what, where))
             where, what = where[order], what[order]
             rank = np.arange(len(where)) - np.searchsorted(where, where)
             top = rank < depth
             largest[rank[top], where[top]] = what[top]
         shape = frame.shape
-        return CellFacts(sums.reshape(shape), counts.reshape(shape), largest.reshape(depth, *shape))
+        return CellFacts(sums.reshape(shape), counts.reshape(shape), largest.reshape(depth, *shape), gross)
 
     def named(self, most: int) -> Contributions:
         """Return the same with a name for every row by somebody else, up to so many rows of a kind."""

@@ -1,12 +1,9 @@
-"""Sources: what rows contribute to finest cells, tables of cells as they come, and tables that were released before."""
+"""Sources: what rows contribute to finest cells, and tables of cells as they come."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,21 +13,37 @@ from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
 from incrowd.core.recoding import Recoding
-from incrowd.engines.readers.sources import open_source
-from incrowd.errors import InvalidParameter, SourceInvalid
+from incrowd.errors import SourceInvalid
 from incrowd.methods.shared.columns import row_limits
-from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame, Whole
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole
 from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.counts import Counts
-    from incrowd.core.schema import Schema
     from incrowd.core.table import Table
 
 
 _LARGEST = 2**53
 """Sums stay below this, so that solvers can write them."""
+
+
+@dataclass(frozen=True)
+class CellMeasure:
+    """What the cells of a table add up: rows or a value, perhaps times a weight, merged by holding; can it be negative.
+
+    Each is the name of a column.
+    """
+
+    value: str | None = None
+    holding: str | None = None
+    weight: str | None = None
+    signed: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read beside those of the table."""
+        return [name for name in (self.holding, self.value, self.weight) if name is not None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,17 +54,9 @@ class Counted:
     names: pa.Array | None
 
     @classmethod
-    def of(
-        cls,
-        table: Table,
-        frame: TableFrame,
-        levels: dict[str, int],
-        beside: tuple[str | None, str | None],
-        coins: Coins,
-    ) -> Counted:
-        """Count the rows by their finest cells and, where they are named, by holder and number, in one pass."""
-        holding, value = beside
-        columns = [*levels.items(), *((name, 0) for name in beside if name is not None)]
+    def of(cls, table: Table, frame: TableFrame, levels: dict[str, int], measure: CellMeasure, coins: Coins) -> Counted:
+        """Count the rows by their finest cells and, where they are named, by holder, number and weight, in one pass."""
+        columns = [*levels.items(), *((name, 0) for name in measure.columns)]
         cells = Cells(tuple(Recoding(table.schema[name], level) for name, level in columns))
         counts = table.engine.count(table.rows, cells, *row_limits(table, coins))
         codes = dict(zip(counts.names, counts.codes(), strict=True))
@@ -59,14 +64,20 @@ class Counted:
         places = np.ravel_multi_index(leaves, frame.leaf_shape)
         size, names = len(counts), None
         holders, amounts = np.full(size, -1, np.int64), np.ones(size, np.int64)
-        if holding is not None:
-            names = counts.classes[counts.names.index(holding)].labels()
+        if measure.holding is not None:
+            names = counts.classes[counts.names.index(measure.holding)].labels()
             named = names.is_valid().to_numpy(zero_copy_only=False)
-            holders = np.where(named, np.arange(len(names)), -1)[codes[holding]].astype(np.int64)
-        if value is not None:
-            amounts = _amounts(counts.classes[counts.names.index(value)].values())[codes[value]]
-        _refuse_huge(amounts, counts.counts)
-        return cls(Contributions(places, holders, amounts, counts.counts), names)
+            holders = np.where(named, np.arange(len(names)), -1)[codes[measure.holding]].astype(np.int64)
+        if measure.value is not None:
+            amounts = _amounts(counts.classes[counts.names.index(measure.value)].values())[codes[measure.value]]
+        rows, weights = counts.counts, None
+        if measure.weight is not None:
+            values = _numbers(counts.classes[counts.names.index(measure.weight)].values())[codes[measure.weight]]
+            weights = np.repeat(values, rows)
+            places, holders, amounts = (np.repeat(part, rows) for part in (places, holders, amounts))
+            rows, amounts = np.ones(len(places), np.int64), _weighted(places, amounts.astype(np.float64) * weights)
+        _refuse_huge(amounts, rows)
+        return cls(Contributions(places, holders, amounts, rows, weights, measure.signed), names)
 
     def leaves(self, frame: TableFrame) -> Whole:
         """Return the sums of the finest cells."""
@@ -92,8 +103,35 @@ def _amounts(values: pa.Array) -> Whole:
     return np.append(pc.fill_null(pc.cast(whole, pa.int64()), 0).to_numpy(zero_copy_only=False), 0).astype(np.int64)
 
 
+def _numbers(values: pa.Array) -> NDArray[np.float64]:
+    """Return the weight of each class of rows; a weight that is missing or negative is refused."""
+    weights = np.append(pc.cast(values, pa.float64()).to_numpy(zero_copy_only=False), np.nan)
+    if not np.all(weights[:-1] >= 0):
+        raise SourceInvalid("a weight is negative or not a number: correct it, or leave its row out.")
+    return weights
+
+
+def _weighted(cells: NDArray[np.intp], products: NDArray[np.float64]) -> Whole:
+    """Return weighted contributions as whole numbers next to them that add up to the rounded sum of each finest cell.
+
+    Those with the largest remainders are rounded up, the first rows first.
+
+    >>> _weighted(np.array([0, 0, 0, 1]), np.array([1.4, 1.4, 1.4, 2.5])).tolist()
+    [2, 1, 1, 2]
+    """
+    if np.isnan(products).any():
+        raise SourceInvalid("a row has no weight: give it one, or leave it out.")
+    whole = np.floor(products)
+    rest = products - whole
+    order = np.lexsort((np.arange(len(cells)), -rest, cells))
+    rank = np.empty(len(cells), np.int64)
+    rank[order] = np.arange(len(cells)) - np.searchsorted(cells[order], cells[order])
+    more = np.rint(np.bincount(cells, rest)) if len(cells) else np.zeros(1)
+    return (whole + (rank < more[cells])).astype(np.int64)
+
+
 def _refuse_huge(amounts: Whole, rows: Whole) -> None:
-    if float(amounts.astype(np.float64) @ rows.astype(np.float64)) >= _LARGEST:
+    if float(np.abs(amounts).astype(np.float64) @ rows.astype(np.float64)) >= _LARGEST:
         raise SourceInvalid("the sum of all numbers is beyond 2^53: tabulate them in thousands or millions.")
 
 
@@ -220,123 +258,3 @@ def _whole(text: str | None, name: str, line: int) -> int:
     if number >= _LARGEST:
         raise SourceInvalid(f"row {line} of the table has a number in {name!r} beyond 2^53: tabulate in thousands.")
     return number
-
-
-MOST_UNKNOWNS = 50_000
-"""The most finest cells over all columns of tables that are held together."""
-
-
-@dataclass(frozen=True)
-class ReleasedTable:
-    """A table as it was published: the labels of its published cells with their numbers, and those of empty cells."""
-
-    name: str
-    columns: tuple[str, ...]
-    labels: tuple[tuple[str | None, ...], ...]
-    values: tuple[int, ...]
-    empty: tuple[tuple[str | None, ...], ...]
-    sha256: str
-
-    @classmethod
-    def read(cls, file: str, number: str) -> ReleasedTable:
-        """Read a published table: a column for each label, then the numbers; an empty number was left out."""
-        path = Path(file)
-        try:
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        except OSError as error:
-            raise InvalidParameter(
-                f"the table {path.name} that was released before cannot be read: {error.strerror or 'no reason given'}."
-            ) from None
-        names = tuple(open_source(file).names)
-        if names[-1:] != (number,) or len(names) < 2:
-            raise InvalidParameter(
-                f"the table {path.name} that was released before has other columns: labels first, then {number!r}."
-            )
-        try:
-            rows = [(row[:-1], None if row[-1] is None else int(row[-1])) for row in _rows(file, names)]
-        except ValueError:
-            raise InvalidParameter(f"a number in {path.name}, released before, is not a whole one.") from None
-        published = [(labels, value) for labels, value in rows if value is not None]
-        labels, values = (tuple(part) for part in zip(*published, strict=True)) if published else ((), ())
-        return cls(path.name, names[:-1], labels, values, tuple(row for row, value in rows if value is None), digest)
-
-
-def _rows(file: str, names: tuple[str, ...]) -> Iterator[tuple[str | None, ...]]:
-    for batch in open_source(file).batches(list(names)):
-        yield from zip(*(batch.column(name).cast("string").to_pylist() for name in names), strict=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Joint:
-    """The finest cells over the columns of several tables, at the level that all of them need.
-
-    `own` says for each cell of the new table which cell of the joint frame it is, `before` the same of every published
-    cell of the others, with their `values`, and `empty` of every cell that they left empty.
-    """
-
-    frame: TableFrame
-    levels: dict[str, int]
-    own: NDArray[np.intp]
-    before: NDArray[np.intp]
-    values: Whole
-    empty: NDArray[np.intp]
-
-    @property
-    def alone(self) -> bool:
-        """Whether no table was released before."""
-        return not len(self.before) and not len(self.empty)
-
-    @classmethod
-    def of(cls, schema: Schema, own: TableFrame, levels: dict[str, int], tables: tuple[ReleasedTable, ...]) -> Joint:
-        """Return the cells of a new table and of those before it; refuse labels that no hierarchy here has."""
-        columns = list(dict.fromkeys([*levels, *(name for table in tables for name in table.columns)]))
-        total = str(own.axes[0].labels[0])
-        finest = [_finest(schema, name, levels.get(name), total, tables) for name in columns]
-        axes = tuple(axis for axis, _ in finest)
-        unknowns = int(np.prod([len(axis.leaves) for axis in axes]))
-        if unknowns > MOST_UNKNOWNS:
-            raise InvalidParameter(
-                f"this table and those before it have {unknowns:,} finest cells together, and {MOST_UNKNOWNS:,} are "
-                "the most. Choose higher levels, or compare it with fewer tables."
-            )
-        frame = TableFrame(axes)
-        places = [[axis.place(label) for label in mine.labels] for axis, mine in zip(axes, own.axes, strict=False)]
-        rest = [[0]] * (len(axes) - len(own.axes))
-        cells = np.ravel_multi_index(np.ix_(*map(np.array, [*places, *rest])), frame.shape).ravel()
-        before = [_released_cell(frame, table, row) for table in tables for row in table.labels]
-        empty = [_released_cell(frame, table, row) for table in tables for row in table.empty]
-        values = np.array([value for table in tables for value in table.values], np.int64)
-        return cls(
-            frame,
-            {name: level for name, (_, level) in zip(columns, finest, strict=True)},
-            cells,
-            np.array(before, np.intp),
-            values,
-            np.array(empty, np.intp),
-        )
-
-
-def _finest(
-    schema: Schema, name: str, level: int | None, total: str, tables: tuple[ReleasedTable, ...]
-) -> tuple[TableAxis, int]:
-    """Return the axis of a column at the highest level that has the labels of all tables."""
-    column = schema[name]
-    named = [table for table in tables if name in table.columns]
-    needed = {row[table.columns.index(name)] for table in named for row in (*table.labels, *table.empty)}
-    for tried in range(column.hierarchy.height - 1 if level is None else level, -1, -1):
-        recoding = Recoding(column, tried)
-        if recoding.classes is None:
-            break
-        axis = TableAxis.of(recoding, total)[0]
-        if needed <= set(axis.labels):
-            return axis, tried
-    raise InvalidParameter(
-        f"a table that was released before has labels of {name!r} that are at no level of its hierarchy here: declare "
-        "the same hierarchy as then."
-    )
-
-
-def _released_cell(frame: TableFrame, table: ReleasedTable, row: tuple[str | None, ...]) -> int:
-    labels = dict(zip(table.columns, row, strict=True))
-    nodes = [axis.place(labels[axis.column]) if axis.column in labels else 0 for axis in frame.axes]
-    return int(np.ravel_multi_index(nodes, frame.shape))

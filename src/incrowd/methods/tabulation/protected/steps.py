@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
@@ -44,9 +43,9 @@ from incrowd.methods.tabulation.protected.claims import (
     OpenCells,
     RoundedCells,
 )
-from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame
-from incrowd.methods.tabulation.protected.perturbation import KeyNoise
-from incrowd.methods.tabulation.protected.publication import DOCUMENTS
+from incrowd.methods.tabulation.protected.frame import TableFrame, Whole, union
+from incrowd.methods.tabulation.protected.perturbation import KeyNoise, NearTable, round_cells
+from incrowd.methods.tabulation.protected.publication import document_names
 from incrowd.methods.tabulation.protected.rules import Dominance, Rules
 
 COUNT = "count"
@@ -60,30 +59,36 @@ class Tabulate(Step):
     title: ClassVar[str] = "Make a table with totals"
     glyph: ClassVar[str | None] = "coarser"
 
-    axes: tuple[TableAxis, ...]
+    tables: tuple[TableFrame, ...]
     value: str | None = None
     holding: str | None = None
     given: bool = False
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.axes) <= 3:
-            raise InvalidParameter("a protected table has one to three columns beside its numbers.")
-        _ = self.frame
+    weight: str | None = None
+    bounds: tuple[Fraction, Fraction] | None = None
+    """Between which numbers each contribution lies, where it can be negative."""
 
     @property
-    def frame(self) -> TableFrame:
-        """The cells."""
-        return TableFrame(self.axes)
+    def open_columns(self) -> tuple[str, ...]:
+        return tuple(axis.column for axis in self.axes)
+
+    def __post_init__(self) -> None:
+        if (self.bounds is not None and not self.bounds[0] < 0 <= self.bounds[1]) or (self.given and self.weight):
+            raise InvalidParameter(
+                "numbers that can be negative lie between stated bounds, and only rows have weights."
+            )
+        if not self.tables or not all(1 <= len(table.axes) <= 3 for table in self.tables):
+            raise InvalidParameter("a protected table has one to three columns beside its numbers.")
+        union(self.tables)
 
     @property
     def cells(self) -> int:
-        """How many cells there are."""
-        return math.prod(map(len, self.axes))
+        """How many cells there are; one that two tables share counts in each."""
+        return sum(table.size for table in self.tables)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns beside the numbers."""
-        return tuple(axis.column for axis in self.axes)
+        """The columns beside the numbers, each once."""
+        return tuple(dict.fromkeys(axis.column for table in self.tables for axis in table.axes))
 
     @property
     def number(self) -> str:
@@ -91,14 +96,22 @@ class Tabulate(Step):
         return self.value or COUNT
 
     @property
+    def counting(self) -> bool:
+        """Whether every row counts as one."""
+        return self.value is None and self.weight is None
+
+    @property
     def sentence(self) -> str:
         what = f"sums of “{self.value}”" if self.value else "counts"
-        size = f"{counted(self.cells, 'cell')} over {' × '.join(self.names)}, with all totals"
+        what += f", each row times its “{self.weight}”," if self.weight else ""
+        crosses = ", ".join(table.columns for table in self.tables)
+        size = f"{counted(self.cells, 'cell')} over {crosses}, with all totals"
         if self.given:
             return f"The source is a table of {what} already: {size}. That it adds up was checked before the charge."
         merged = f" Contributions with the same “{self.holding}” are merged first." if self.holding else ""
-        whole = " Each row's number is rounded to a whole one." if self.value else ""
-        return f"Rows become {what} in {size}.{whole}{merged}"
+        whole = " Each row's number is rounded to a whole one." if self.value or self.weight else ""
+        several = f"{counted(len(self.tables), 'table')} of {what}: " if len(self.tables) > 1 else f"{what} in "
+        return f"Rows become {several}{size}.{whole}{merged}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,6 @@ class SuppressCells(Step):
 
     kind: ClassVar[str] = "suppress cells"
     title: ClassVar[str] = "Leave cells empty"
-    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     width: int
     margin: Fraction
@@ -123,6 +135,9 @@ class SuppressCells(Step):
     """The SHA-256 of each table that was released before and is taken into account."""
     open: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    tables: int = 1
+    """How many tables are protected together, and published."""
+    q: Fraction | None = None
 
     def __post_init__(self) -> None:
         if self.width < 1 or self.weigh not in ("values", "cells", "levels"):
@@ -132,9 +147,14 @@ class SuppressCells(Step):
         _ = self.rules
 
     @property
+    def documents(self) -> tuple[str, ...]:
+        """The files that are published beside the tables."""
+        return document_names(self.tables)
+
+    @property
     def rules(self) -> Rules:
         """When a cell is sensitive."""
-        return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin)
+        return Rules(self.minimum, self.dominance, self.p, self.protection, self.margin, self.q)
 
     @property
     def sentence(self) -> str:
@@ -142,6 +162,8 @@ class SuppressCells(Step):
         least = f"as little is left out as could be found, by {weight}, first totals last"
         tables = f" {counted(len(self.earlier), 'table')} released before are taken into account."
         before = tables if self.earlier else ""
+        if self.tables > 1:
+            before = f" A cell that two of the {self.tables} tables share is empty in both or in none.{before}"
         return (
             f"Cells are left empty that have {'; or '.join(self.rules.texts)}. Others are left empty beside them so "
             f"that none of these can be inferred too closely; {least}. The total of everything is published"
@@ -165,9 +187,15 @@ class SuppressCells(Step):
     def form(self) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
         """The numbers of the rules and how far cells stay open, as a guarantee of form lists them."""
         shares = () if self.dominance is None else (("dominance", (str(self.dominance.n), str(self.dominance.k))),)
-        numbers = {"minimum": self.minimum, "protection": self.protection, "margin": self.margin, "p": self.p}
+        numbers = {
+            "minimum": self.minimum,
+            "protection": self.protection,
+            "margin": self.margin,
+            "p": self.p,
+            "q": self.q,
+        }
         numbers |= {"width": self.width, "prior": self.prior, "earlier": len(self.earlier) or None}
-        numbers |= {"coalition": self.coalition}
+        numbers |= {"coalition": self.coalition, "tables": self.tables if self.tables > 1 else None}
         return (*((name, str(number)) for name, number in numbers.items() if number is not None), *shares)
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
@@ -182,6 +210,9 @@ class SuppressCells(Step):
             coalition=self.coalition,
             zeros=self.zeros,
             prior=self.prior,
+            tables=self.tables,
+            weighted=made.weight is not None,
+            bounds=made.bounds,
             unit=basis.unit,
             theorem=(PROTECTION_INTERVAL_WITNESSES,),
             preconditions=(*proved(WITNESSES_ADDED_UP), *checked(TABLE_ADDS_UP_AND_OPEN), *assumed([KNOWS_ONLY])),
@@ -196,7 +227,6 @@ class RoundCells(Step):
 
     kind: ClassVar[str] = "round cells"
     title: ClassVar[str] = "Round, keeping totals"
-    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     base: int
 
@@ -205,11 +235,20 @@ class RoundCells(Step):
             raise InvalidParameter("numbers are rounded to multiples of a base of at least 2.")
 
     @property
+    def documents(self) -> tuple[str, ...]:
+        """The files that are published beside the table."""
+        return document_names(1)
+
+    @property
     def sentence(self) -> str:
         return (
             f"Every number becomes one of the two multiples of {self.base} next to it, so that all totals add up, and "
-            "the finest ones change as little as possible. This looks at all rows."
+            "the finest ones change as little as could be found. This looks at all rows."
         )
+
+    def near(self, frame: TableFrame, leaves: Whole) -> NearTable:
+        """Return the rounded cells."""
+        return round_cells(frame, leaves, self.base)
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         if inner.loss is not None:
@@ -233,15 +272,20 @@ class PerturbCells(Step):
 
     kind: ClassVar[str] = "perturb cells"
     title: ClassVar[str] = "Noise by record keys"
-    documents: ClassVar[tuple[str, ...]] = DOCUMENTS
 
     largest: int
     variance: Fraction
     gap: int
     record: str
+    tables: int = 1
 
     def __post_init__(self) -> None:
         _ = self.noise
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The files that are published beside the tables."""
+        return document_names(self.tables)
 
     @property
     def noise(self) -> KeyNoise:

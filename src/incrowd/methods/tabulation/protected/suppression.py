@@ -20,8 +20,9 @@ from incrowd.errors import Infeasible
 from incrowd.methods.tabulation.protected.boxes import NEVER, Places, ProtectionDemand
 from incrowd.methods.tabulation.protected.coalitions import Owners
 from incrowd.methods.tabulation.protected.frame import Flags, Whole
-from incrowd.methods.tabulation.protected.program import least_pattern, small_enough
-from incrowd.methods.tabulation.protected.search import Move, NoMove, PatternSearch, amounts
+from incrowd.methods.tabulation.protected.moves import Move, NoMove
+from incrowd.methods.tabulation.protected.program import amounts, least_pattern, small_enough
+from incrowd.methods.tabulation.protected.search import PatternSearch
 from incrowd.methods.tabulation.protected.task import SuppressionTask, task_of
 
 if TYPE_CHECKING:
@@ -91,31 +92,36 @@ class _TaskKey:
 
 @lru_cache(maxsize=1)
 def _suppressed(key: _TaskKey) -> Pattern:
-    task, demands, width = key.task, list(key.demands), key.width
-    required = sorted(demands, key=lambda demand: -demand.up)
-    for _ in range(_ROUNDS):
-        pattern = _lightest(task, required)
-        narrow = np.flatnonzero(pattern.suppressed & (pattern.largest - pattern.least < width))
-        if not len(narrow):
-            return pattern
-        demanded = {demand.cell for demand in required}
-        wider = [ProtectionDemand(cell, 0, width) for cell in narrow.tolist() if cell not in demanded]
-        required = [*required, *(replace(demand, readers_only=True) for demand in wider)]
-    raise Infeasible(
-        f"no pattern was found that leaves {task.frame.place(int(narrow[0]))} open widely enough. Choose higher levels "
-        "or weaker rules."
-    )
-
-
-def _lightest(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern:
-    """Return the lighter of the patterns that a search and, for small tables, a program find."""
-    searched = _proved(task, demands, PatternSearch(task).run(demands))
+    task, width = key.task, key.width
+    demands = sorted(key.demands, key=lambda demand: -demand.up)
+    search = PatternSearch(task)
+    moves = search.run(demands, width)
+    searched = _proved(task, search.demands, moves)
+    if np.any(_narrow(searched, width)):
+        raise AssertionError("an empty cell is not open widely enough")
     if not small_enough(task, demands):
         return searched
-    least = _least(task, demands)
-    if least is None or least.weight >= searched.weight:
-        return replace(searched, bound=None if least is None else least.bound)
-    return least
+    return _lighter(task, demands, searched, width)
+
+
+def _narrow(pattern: Pattern, width: int) -> Flags:
+    return np.asarray(pattern.suppressed & (pattern.largest - pattern.least < width))
+
+
+def _lighter(task: SuppressionTask, demands: list[ProtectionDemand], searched: Pattern, width: int) -> Pattern:
+    """Return the lighter of a pattern and the one that a program finds, with what every pattern weighs at least."""
+    required, bound = demands, None
+    for _ in range(_ROUNDS):
+        least = _least(task, required)
+        if least is None:
+            break
+        bound = least.bound if bound is None else bound
+        narrow = np.flatnonzero(_narrow(least, width))
+        if not len(narrow):
+            return replace(min(least, searched, key=lambda pattern: pattern.weight), bound=bound)
+        wider = set(narrow.tolist()) - {demand.cell for demand in required}
+        required = [*required, *(ProtectionDemand(cell, 0, width, readers_only=True) for cell in sorted(wider))]
+    return replace(searched, bound=bound)
 
 
 def _least(task: SuppressionTask, demands: list[ProtectionDemand]) -> Pattern | None:

@@ -38,15 +38,17 @@ class SuppressionTask:
         return values
 
     def need(self, demand: ProtectionDemand, amount: int, coalition: Coalition) -> int:
-        """Return how far a cell must be able to go for a coalition: not below what they know to be in it."""
-        if amount > 0 or not coalition or self.floors is not None:
+        """Return how far a cell must be able to go for a coalition: not beyond what they know of its finest cells."""
+        if not coalition or self.floors is not None:
             return abs(amount)
         start, end = self.frame.matrix.indptr[demand.cell : demand.cell + 2]
         atoms = self.frame.matrix.indices[start:end]
-        leaves = self.frame.leaves[atoms]
-        mine = np.isin(leaves, self.owners.known_to(coalition))
-        least = int(np.where(mine, self.truth[atoms], self.low[atoms]).sum())
-        return min(-amount, int(self.cells[demand.cell]) - least)
+        if amount > 0 and np.any(self.high[atoms] < 0):
+            return amount
+        mine = self.owners.knows(coalition, self.frame.leaves[atoms])
+        ends = self.high if amount > 0 else self.low
+        last = int(np.where(mine, self.truth[atoms], ends[atoms]).sum())
+        return min(abs(amount), abs(int(self.cells[demand.cell]) - last))
 
     def attacker(self, pattern: Flags, known_cells: tuple[int, ...] = ()) -> TableAttacker:
         """Return who knows everything but the pattern and what is not published anyway, and some cells beside."""

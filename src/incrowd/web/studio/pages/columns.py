@@ -30,6 +30,7 @@ MEANING = {
 OUTSIDES = {
     "": "as usual for its type",
     "ends": "an open-ended label at the nearest bound",
+    "bound": "the nearest bound, as a number",
     "other": "one class, other",
     "drop": "suppress the row",
 }
@@ -191,7 +192,20 @@ def _unreleased(file: PolicyFile, name: str) -> dict[Place, Value]:
     listed = file.at("release", "columns")
     if isinstance(listed, list) and name in listed:
         changes["release", "columns"] = [column for column in listed if column != name]
+    tables = file.at("release", "tables")
+    if isinstance(tables, list) and any(name in (table.get("columns") or ()) for table in tables):
+        without = [_without(table, name) for table in tables]
+        changes["release", "tables"] = [table for table in without if table["columns"]]
     return changes
+
+
+def _without(table: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a table of a list without a column."""
+    levels = {column: level for column, level in (table.get("levels") or {}).items() if column != name}
+    rest = {"columns": [column for column in table.get("columns") or () if column != name]}
+    return (
+        {key: value for key, value in table.items() if key != "levels"} | rest | ({"levels": levels} if levels else {})
+    )
 
 
 def dataset(request: PageRequest) -> Redirect:

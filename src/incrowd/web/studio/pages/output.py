@@ -13,7 +13,7 @@ from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.routes import TITLES, RouteNeeds, release_of, routes_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, Use
+from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, Readers, Use
 
 GOALS = {
     "microdata": ("Rows about people", ("scheme", "safe")),
@@ -57,6 +57,7 @@ def show(request: PageRequest) -> PageContent:
     content = {
         "keepable": _keepable(file, needs),
         "use": str(needs.use),
+        "readers": "" if needs.readers is None else str(needs.readers),
         "offers": offers,
         "recommended": None if routes.recommended is None else TITLES[routes.recommended],
         "reason": routes.reason,
@@ -94,7 +95,12 @@ def _needs(request: PageRequest, file: PolicyFile) -> RouteNeeds:
     )
     if not request.value("use"):
         named = tuple(file.at("release", "importance") or ())
-    return RouteNeeds(named, Use(request.value("use")) if request.value("use") in tuple(Use) else Use.ROWS)
+    use, readers = request.value("use"), request.value("readers")
+    return RouteNeeds(
+        named,
+        Use(use) if use in tuple(Use) else Use.ROWS,
+        Readers(readers) if readers in tuple(Readers) else None,
+    )
 
 
 def numbers(request: PageRequest) -> Redirect:
@@ -107,6 +113,7 @@ def numbers(request: PageRequest) -> Redirect:
             changes["dataset", key] = value or None
     file.save(changes, request.value("base"))
     flags = {name: "yes" for name in request.form if name.startswith("keep-")}
+    flags |= {"readers": request.value("readers")} if request.value("readers") else {}
     return request.to("output", use=request.value("use") or str(Use.ROWS), **flags)
 
 

@@ -17,7 +17,7 @@ from incrowd.core.rounding import exact, float_up
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.web.studio.choices import criteria, criteria_changes, level_name, tabled, tabled_changes
+from incrowd.web.studio.choices import criteria, criteria_changes, level_name, table_columns, tabled, tabled_changes
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
@@ -95,10 +95,10 @@ def _levels(request: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:
     if key is None:
         return []
     levels = file.at("release", key) or {}
-    listed = file.at("release", "columns")
+    listed = table_columns(file)
     lines = []
     for place, column in enumerate(file.policy.schema.released):
-        if isinstance(listed, list) and column.name not in listed:
+        if listed is not None and column.name not in listed:
             continue
         hierarchy = column.hierarchy
         now = request.value(f"level-{place}") or str(levels.get(column.name, "0"))

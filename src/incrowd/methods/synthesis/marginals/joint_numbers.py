@@ -1,0 +1,113 @@
+"""Joint numbers: the numbers of several columns drawn row by row so that declared constraints hold in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from incrowd.errors import InvalidParameter
+from incrowd.methods.synthesis.marginals.constraints import Codes, ConstraintKind, NumberConstraint
+from incrowd.methods.synthesis.marginals.number_range import NumberRange
+
+
+@dataclass(frozen=True, eq=False)
+class JointNumbers:
+    """Columns of numbers with the class of each row, and what holds between them; orders are closed.
+
+    Numbers are drawn column after column.  Each lies in its class and between the ends that are left by the numbers
+    drawn before and the classes of those drawn later.  Where the classes of a row can fulfil every constraint, there
+    is always such a number: the lower end of each is the largest of lower ends, pair by pair below every upper end.
+    """
+
+    ranges: Mapping[str, NumberRange]
+    codes: Mapping[str, Codes]
+    constraints: Sequence[NumberConstraint]
+
+    def steps(self, chance: np.random.Generator) -> dict[str, Codes]:
+        """Return a number for each column and row, in steps."""
+        ends = {name: self.ranges[name].ends(codes) for name, codes in self.codes.items()}
+        numbers = dict[str, Codes]()
+        for name in sorted(self.codes, key=self._place):
+            number_range, codes = self.ranges[name], self.codes[name]
+            if self._kinds(name) == {ConstraintKind.UNIQUE}:
+                numbers[name] = unique_steps(number_range, codes, chance)
+                continue
+            low, high = ends[name]
+            for constraint in self.constraints:
+                if name in constraint.columns:
+                    low, high = self._left(constraint, name, (low, high), ends)
+            numbers[name] = number_range.steps(codes, low, high, chance)
+            ends[name] = numbers[name], numbers[name]
+        return numbers
+
+    def _kinds(self, name: str) -> set[ConstraintKind]:
+        return {constraint.kind for constraint in self.constraints if name in constraint.columns}
+
+    def _place(self, name: str) -> int:
+        """Return before how many others a column is drawn: those that it is not below, or those that it sums."""
+        return sum(
+            constraint.columns.index(name)
+            for constraint in self.constraints
+            if name in constraint.columns and constraint.kind is not ConstraintKind.UNIQUE
+        )
+
+    def _left(
+        self,
+        constraint: NumberConstraint,
+        name: str,
+        own: tuple[Codes, Codes],
+        ends: Mapping[str, tuple[Codes, Codes]],
+    ) -> tuple[Codes, Codes]:
+        """Return the ends of a column's numbers that a constraint leaves, in rows where nothing of it is missing."""
+        others = [other for other in constraint.columns if other != name]
+        missing = [self.ranges[other].missing(self.codes[other]) for other in constraint.columns]
+        present = ~np.logical_or.reduce(missing)
+        low, high = own
+        if constraint.kind is ConstraintKind.ORDER:
+            first = constraint.columns[0] == name
+            high = np.minimum(high, ends[others[0]][1]) if first else high
+            low = low if first else np.maximum(low, ends[others[0]][0])
+        else:
+            total = constraint.columns[-1]
+            parts = [other for other in others if other != total]
+            least, most = (np.sum([ends[part][side] for part in parts], axis=0) for side in (0, 1))
+            if name != total:
+                least, most = ends[total][0] - most, ends[total][1] - least
+            low, high = np.maximum(low, least), np.minimum(high, most)
+        return np.where(present, low, own[0]), np.where(present, high, own[1])
+
+
+def unique_steps(number_range: NumberRange, codes: Codes, chance: np.random.Generator) -> Codes:
+    """Return numbers of which no two are equal; rows that a class has no number for take one of another class.
+
+    >>> numbers = NumberRange((0.0, 2.0), 4.0, whole=True)
+    >>> sorted(unique_steps(numbers, np.array([0, 0, 0]), np.random.default_rng(2)).tolist())[:2]
+    [0, 1]
+    """
+    classes = np.arange(number_range.size)
+    lows, highs = number_range.ends(classes)
+    room, present = highs - lows + 1, ~number_range.missing(codes)
+    if present.sum() > room.sum():
+        raise InvalidParameter(
+            f"{int(present.sum()):,} rows cannot have {int(room.sum()):,} different values: draw fewer rows."
+        )
+    places = _placed(np.where(present, codes, -1), room, chance)
+    steps = np.zeros(len(codes), np.int64)
+    for code in classes:
+        rows = np.flatnonzero(places == code)
+        steps[rows] = lows[code] + chance.choice(int(room[code]), len(rows), replace=False)
+    return steps
+
+
+def _placed(codes: Codes, room: Codes, chance: np.random.Generator) -> Codes:
+    """Return classes with no more rows than each has room for; those too many go where there is room."""
+    places, count = codes.copy(), np.bincount(codes[codes >= 0], minlength=len(room))
+    excess = np.concatenate(
+        [np.flatnonzero(codes == code)[room[code] :] for code in range(len(room))] or [np.zeros(0, np.int64)]
+    )
+    ends = np.cumsum(np.maximum(room - count, 0))
+    spare = chance.choice(int(ends[-1]), len(excess), replace=False)
+    places[excess] = np.searchsorted(ends, spare, side="right")
+    return places

@@ -1,0 +1,204 @@
+"""Numbers: where the numbers of a column lie, in pieces of its classes, and numbers drawn from them.
+
+Numbers are drawn as whole steps of their last decimal, so that sums and comparisons of drawn numbers are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from incrowd.core.domain import Type
+
+Codes = NDArray[np.int64]
+_FAINT = 1e-12  # a part of a class with less than this chance is drawn evenly
+_DECIMALS, _STEPS, _MOST_STEPS = 9, 1000, 2.0**53  # decimals at most; steps of a class; whole numbers that floats hold
+_EARLIER = 6  # the decimals of models that state none
+
+
+@dataclass(frozen=True, eq=False)
+class NumberRange:
+    """Where each piece of a column's numbers starts, where the last one ends, to which class it belongs, its chance.
+
+    Days are whole numbers, counted from 1970-01-01.  Without `classes` every piece is a class; without `chances` every
+    number of a class has the same one.
+
+    >>> chance = np.random.default_rng(1)
+    >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
+    [datetime.date(1970, 1, 16), datetime.date(1970, 2, 27), None]
+    """
+
+    starts: tuple[float, ...]
+    end: float
+    whole: bool
+    days: bool = False
+    decimals: int = 0
+    classes: tuple[int, ...] = ()
+    chances: tuple[float, ...] = ()
+
+    def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
+        """Return a number in the class of each row; classes after the last hold what is missing."""
+        return self.released(self.steps(codes, *self.ends(codes), chance), codes)
+
+    def missing(self, codes: Codes) -> NDArray[np.bool_]:
+        """Return which rows have no number."""
+        return codes >= len(self._first)
+
+    def ends(self, codes: Codes) -> tuple[Codes, Codes]:
+        """Return the lowest and the highest number of each row's class, in steps; of what is missing, of the first."""
+        place = np.where(self.missing(codes), 0, codes)
+        return self._low[self._first[place]], self._high[self._last[place]] - 1
+
+    def steps(self, codes: Codes, low: Codes, high: Codes, chance: np.random.Generator) -> Codes:
+        """Return for each row a number of its class from a low to a high one, all in steps."""
+        place = np.where(self.missing(codes), 0, codes)
+        first, last = self._first[place], self._last[place]
+        start, end = self._below(low, first, last), self._below(high + 1, first, last)
+        aim = start + (end - start) * chance.random(len(codes))
+        piece = np.clip(np.searchsorted(self._sums[1:], aim, side="right"), first, last)
+        share = (aim - self._sums[piece]) / np.maximum(self._weights[piece], _FAINT)
+        number = self._low[piece] + np.floor(share * (self._high - self._low)[piece]).astype(np.int64)
+        even = low + np.floor(chance.random(len(codes)) * (high + 1 - low)).astype(np.int64)
+        inside: Codes = np.clip(np.where(end - start < _FAINT, even, number), low, high)
+        return inside
+
+    def released(self, steps: Codes, codes: Codes) -> pa.Array:
+        """Return numbers as they are released, null for what is missing."""
+        missing = self.missing(codes)
+        if self.whole:
+            numbers = pa.array(steps, pa.int64(), mask=missing)
+            return numbers.cast(pa.int32()).cast(pa.date32()) if self.days else numbers
+        return pa.array(steps / 10.0**self.decimals, pa.float64(), mask=missing)
+
+    @property
+    def values(self) -> Codes:
+        """How many numbers each piece has."""
+        return self._high - self._low
+
+    @property
+    def size(self) -> int:
+        """How many classes have numbers."""
+        return len(self._first)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the range as plain JSON."""
+        return {
+            "starts": list(self.starts),
+            "end": self.end,
+            "whole": self.whole,
+            **({"days": True} if self.days else {}),
+            **({} if self.whole else {"decimals": self.decimals}),
+            **({"pieces": list(self.classes)} if self.classes else {}),
+            **({"chances": [float(f"{chance:.6g}") for chance in self.chances]} if self.chances else {}),
+        }
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> NumberRange:
+        """Read what `to_json` wrote."""
+        whole = bool(plain["whole"])
+        numbers = cls(
+            tuple(map(float, plain["starts"])),
+            float(plain["end"]),
+            whole,
+            bool(plain.get("days", False)),
+            0 if whole else int(plain.get("decimals", _EARLIER)),
+            tuple(map(int, plain.get("pieces", ()))),
+            tuple(map(float, plain.get("chances", ()))),
+        )
+        numbers.require_sound()
+        return numbers
+
+    def require_sound(self) -> None:
+        """Refuse pieces that are no partition of classes in order, and chances that are none."""
+        number, owners = len(self.starts), self.classes or tuple(range(len(self.starts)))
+        ordered = list(self.starts) == sorted(self.starts) and list(owners) == sorted(owners)
+        whole = bool(number) and set(owners) == set(range(owners[-1] + 1)) and len(owners) == number
+        proper = all(0 <= chance <= 1 for chance in self.chances) and len(self.chances) in (0, number)
+        if not (ordered and whole and proper and 0 <= self.decimals <= _DECIMALS and np.isfinite(self.end)):
+            raise ValueError("pieces of numbers")
+
+    @cached_property
+    def _owners(self) -> Codes:
+        return np.array(self.classes or range(len(self.starts)), np.int64)
+
+    @cached_property
+    def _first(self) -> Codes:
+        return np.searchsorted(self._owners, np.arange(self._owners[-1] + 1), side="left")
+
+    @cached_property
+    def _last(self) -> Codes:
+        return np.searchsorted(self._owners, np.arange(self._owners[-1] + 1), side="right") - 1
+
+    @cached_property
+    def _low(self) -> Codes:
+        """The lowest number of each piece, in steps: the first one that is not below its start."""
+        return _at_least(np.array(self.starts), self.decimals)
+
+    @cached_property
+    def _high(self) -> Codes:
+        """Above the highest number of each piece, in steps."""
+        end = int(self.end) if self.whole else int(_at_most(np.array([self.end]), self.decimals)[0]) + 1
+        following = np.append(self._low[1:], max(end, int(self._low[-1]) + 1))
+        high: Codes = np.maximum(following, self._low)
+        return high
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float64]:
+        """The chance of each piece among those of its class."""
+        widths = (self._high - self._low).astype(np.float64)
+        given = np.array(self.chances) * (widths > 0) if self.chances else widths
+        sums = np.bincount(self._owners, given)[self._owners]
+        wide = np.maximum(np.bincount(self._owners, widths)[self._owners], 1.0)
+        weights: NDArray[np.float64] = np.where(sums > 0, given / np.maximum(sums, _FAINT), widths / wide)
+        return weights
+
+    @cached_property
+    def _sums(self) -> NDArray[np.float64]:
+        return np.append(0.0, np.cumsum(self._weights))
+
+    def _below(self, steps: Codes, first: Codes, last: Codes) -> NDArray[np.float64]:
+        """Return the chances of all that lies below a number, which is in a class or at its end."""
+        piece = np.clip(np.searchsorted(self._low, steps, side="right") - 1, first, last)
+        share = (steps - self._low[piece]) / np.maximum((self._high - self._low)[piece], 1)
+        below: NDArray[np.float64] = self._sums[piece] + self._weights[piece] * np.clip(share, 0.0, 1.0)
+        return below
+
+
+def default_decimals(kind: Type, starts: NDArray[np.float64], end: float) -> int:
+    """Return how many decimals numbers get where none are declared: so many that a class has a thousand values.
+
+    >>> default_decimals(Type.DECIMAL, np.array([0.0, 500.0]), 1000.0)
+    1
+    >>> default_decimals(Type.INTEGER, np.array([0.0, 500.0]), 1000.0)
+    0
+    """
+    if kind is not Type.DECIMAL:
+        return 0
+    widths = np.diff(np.append(starts, end))
+    wide = widths[widths > 1e-9 * max(1.0, abs(end))]
+    narrow, largest = float(wide.min()) if len(wide) else 1.0, max(1.0, abs(end), abs(float(starts[0])))
+    decimals = 0
+    while decimals < _DECIMALS and narrow * 10**decimals < _STEPS and largest * 10 ** (decimals + 1) < _MOST_STEPS:
+        decimals += 1
+    return decimals
+
+
+def _at_least(numbers: NDArray[np.float64], decimals: int) -> Codes:
+    """Return the first step that is not below a number, as both are written.
+
+    >>> _at_least(np.array([0.29, np.nextafter(0.29, 1)]), 2).tolist()
+    [29, 30]
+    """
+    near = np.rint(numbers * 10.0**decimals)
+    return (near + (near / 10.0**decimals < numbers)).astype(np.int64)
+
+
+def _at_most(numbers: NDArray[np.float64], decimals: int) -> Codes:
+    near = np.rint(numbers * 10.0**decimals)
+    return (near - (near / 10.0**decimals > numbers)).astype(np.int64)

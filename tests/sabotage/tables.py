@@ -1,0 +1,145 @@
+"""Sabotages of protected tables: rules, attackers, proofs of patterns, lists of tables, and what verify looks at."""
+
+from __future__ import annotations
+
+from tests.sabotage.sabotage import area
+
+_HERE, _TESTS = "methods/tabulation/protected", "tests/methods/tabulation"
+_RULES, _SOURCES, _JOINT = f"{_HERE}/rules.py", f"{_HERE}/sources.py", f"{_HERE}/joint.py"
+_ASSEMBLY, _COALITIONS = f"{_HERE}/assembly.py", f"{_HERE}/coalitions.py"
+_SUPPRESSION, _ATTACKER, _OUTPUT = f"{_HERE}/suppression.py", f"{_HERE}/attacker.py", f"{_HERE}/output.py"
+_METHOD, _DIFFERENCES = f"{_HERE}/method.py", "workflows/release/differences.py"
+_CLOSE = 'return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None'
+TABLES = (
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_protected_table.py -k adjusted",
+        (_OUTPUT, "ruled = suppressed or basis.find(AdjustCells)", "ruled = suppressed"),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_proof.py",
+        (_SUPPRESSION, "suppressed[changed.indices] = True", "suppressed[changed.indices[:0]] = True"),
+        (
+            _SUPPRESSION,
+            "if np.any(task.weights[suppressed] >= NEVER) or not inside.all():",
+            "if not inside.all():",
+        ),
+        (
+            _SUPPRESSION,
+            "if np.any(task.weights[suppressed] >= NEVER) or not inside.all():",
+            "if np.any(task.weights[suppressed] >= NEVER):",
+        ),
+        (_SUPPRESSION, "if task.floors is not None and np.any(least[task.floors] < 1):", "if False:"),
+        (_SUPPRESSION, "if amount != move.amount:", "if False:"),
+        (
+            _SUPPRESSION,
+            "if owners.breach(demand.cell, proofs, partial(task.need, demand, amount)) is not None:",
+            "if not proofs:",
+        ),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_coalitions.py {_TESTS}/test_proof.py",
+        (_COALITIONS, "for many in range(1, size + 1):", "for many in range(1, size):"),
+        (_COALITIONS, "if least <= 0 or (own and own <= coalition):", "if least <= 0 or own:"),
+        (
+            _COALITIONS,
+            "stack += {coalition | part for part in fewest if len(coalition | part) <= self.size}",
+            "stack += {coalition | part for part in fewest if len(coalition | part) < self.size}",
+        ),
+        (
+            _ASSEMBLY,
+            "return replace(task, truth=task.truth - low, low=low - low, high=high - low), within",
+            "return replace(task, truth=task.truth - low, low=low - low, high=low - low - 1), within",
+        ),
+        (
+            _ASSEMBLY,
+            "demands[cell] = ProtectionDemand(cell, least, int(up[place]))",
+            "demands.setdefault(0 * cell, ProtectionDemand(cell, least, int(up[place])))",
+        ),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_rules.py {_TESTS}/test_protected_table.py tests/theorems/test_tables.py",
+        (
+            _RULES,
+            "few = (facts.contributors > 0) & (facts.contributors < self.minimum)",
+            "few = (facts.contributors > 0) & (facts.contributors < self.minimum - 1)",
+        ),
+        (
+            _RULES,
+            "wide = max(wide, self.p / (self.q or 1) * largest[0] - (value - largest[0] - largest[1]))",
+            "wide = max(wide, self.p * largest[0] - (value - largest[0] - largest[1]))",
+        ),
+        (
+            _RULES,
+            "wide = max(wide, self.p / (self.q or 1) * largest[0] - (value - largest[0] - largest[1]))",
+            "wide = max(wide, self.p / (self.q or 1) * largest[0] - (value - largest[0]))",
+        ),
+        (
+            _RULES,
+            "np.add.at(gross, apart[0], np.abs(apart[1]) * apart[2])",
+            "np.add.at(gross, apart[0], apart[1] * apart[2])",
+        ),
+        (
+            _RULES,
+            "merged = _merged(cells[named], holders[named], amounts[named] * rows[named])",
+            "merged = (cells[named], amounts[named] * rows[named])",
+        ),
+        (
+            _SOURCES,
+            "rows, amounts = np.ones(len(places), np.int64), _weighted(places, amounts.astype(np.float64) * weights)",
+            "rows = np.ones(len(places), np.int64)",
+        ),
+        (_SOURCES, "if not np.all(weights[:-1] >= 0):", "if False:"),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_linked_tables.py {_TESTS}/test_informed_reader.py",
+        (_ASSEMBLY, "weights[joint.before] = NEVER", "pass"),
+        (_ASSEMBLY, "floors[self.joint.empty] = True", "pass"),
+        (
+            _ASSEMBLY,
+            'low = np.minimum(flat, int(self.joint.alone and self.marks.zeros == "published"))',
+            "low = np.minimum(flat, 0)",
+        ),
+        (
+            _DIFFERENCES,
+            "missing = [place for place, digest in files if digest not in suppress.earlier]",
+            "missing = []",
+        ),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_table_list.py",
+        (
+            _DIFFERENCES,
+            "for file in tables_of(certificate)[: suppressed.tables]:",
+            "for file in tables_of(certificate)[:1]:",
+        ),
+        (
+            _METHOD,
+            "seen = ~pattern.suppressed[own].reshape(part.values.shape)",
+            "seen = np.ones(part.values.shape, np.bool_)",
+        ),
+        (_ASSEMBLY, "floors[self.joint.own] = True", "floors[self.joint.own] = False"),
+        (_ATTACKER, "if empty & published.keys():", "if False:"),
+        (_ATTACKER, "if published.setdefault(cell, value) != value:", "if False:"),
+        (
+            _JOINT,
+            "tuple(cells_within(frame, part) for part in own),",
+            "tuple(cells_within(frame, own[0]) for _ in own),",
+        ),
+    ),
+    *area(
+        "protected tables",
+        f"{_TESTS}/test_informed_reader.py {_TESTS}/test_table_list.py {_TESTS}/test_rules.py",
+        (
+            _ATTACKER,
+            "low = np.where(np.isin(self.cross.leaves, self.empty), least, 0).astype(np.int64)",
+            "low = np.zeros(len(self.cross.leaves), np.int64)",
+        ),
+        (_OUTPUT, _CLOSE, "return None"),
+    ),
+)
