@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.workflows.policy.file import json_schema
-from incrowd.workflows.registry import graph_method_names, method_class, method_names
+from incrowd.workflows.registry import graph_method_names, linked_method_names, method_class, method_names, series_method_names
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
+NAMES = (*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names())
 BEGIN, END = "<!-- tables -->\n", "<!-- end of tables -->\n"
 
 
 def tables() -> str:
     """Return a heading and a table for each section and each method, from the JSON Schema and the methods' pages."""
     schema = json_schema()
-    methods = {f"{method_class(name).__name__}Section": name for name in (*method_names(), *graph_method_names())}
+    methods = {f"{method_class(name).__name__}Section": name for name in NAMES}
     parts = [_table("The whole file", schema)]
     nested: list[str] = []
     for name, section in schema["$defs"].items():

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from incrowd.methods import GRAPHS, METHODS
+from incrowd.methods import GRAPHS, METHODS, SERIES
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of, method_class, picture_of
@@ -54,7 +54,7 @@ def test_verify_passes_without_the_algorithm_for_graphs(
     assert outcome.passed, outcome.failure
 
 
-@pytest.mark.parametrize("name", [*METHODS, *GRAPHS])
+@pytest.mark.parametrize("name", [*METHODS, *SERIES, *GRAPHS])
 def test_a_method_has_one_check_and_one_picture(name: str) -> None:
     assert check_of(name) is check_of(name)
     assert {*check_of(name).steps} >= {step for place in check_of(name).order for step in place.classes}

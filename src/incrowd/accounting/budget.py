@@ -13,6 +13,7 @@ from incrowd.core.rounding import Number, exact, round_down, round_up
 from incrowd.errors import InvalidParameter
 
 ZERO = Decimal(0)
+LONGEST_WINDOW = 1000
 
 # Amounts are multiples of 10^-40 below 10^300, so 400 digits hold every sum; should one not fit, that is an error.
 _EXACT = Context(prec=400, traps=[Inexact, InvalidOperation, Overflow])
@@ -79,6 +80,9 @@ class Budget:
     `separate_analysts` is the reason to believe that analysts do not share what they learn: then the budget bounds what
     each of them learns, with all releases for everyone, instead of what all of them learn together.
 
+    Where a dataset has periods, `limit` bounds the loss of one unit: of a person over all periods, or of a person in
+    one period.  `period` bounds each period, `window` any so many periods in a row, `total` the sum of all periods.
+
     >>> Budget.of(3, "1e-7").limit
     Amount(epsilon=Decimal('3'), delta=Decimal('1E-7'))
     """
@@ -86,10 +90,15 @@ class Budget:
     limit: Amount
     unbounded: str | None = None
     separate_analysts: str | None = None
+    period: Amount | None = None
+    window: tuple[int, Amount] | None = None
+    total: Amount | None = None
 
     def __post_init__(self) -> None:
         if self.limit.delta >= 1:
             raise InvalidParameter("a budget's delta must stay below 1.")
+        if self.window is not None and not 2 <= self.window[0] <= LONGEST_WINDOW:
+            raise InvalidParameter(f"a window has 2 to {LONGEST_WINDOW:,} periods.")
         for reason in (self.unbounded, self.separate_analysts):
             if reason is not None and not reason.strip():
                 raise InvalidParameter("a reason cannot be empty: write why, for readers of the certificate.")
@@ -102,7 +111,7 @@ class Budget:
         return cls(Amount.down(epsilon, delta), unbounded, separate_analysts)
 
     def extended(self, more: Budget) -> Budget:
-        """Return the budget after a grant.
+        """Return the budget after a grant; bounds per period, window and in total grow by what the grant names.
 
         >>> Budget.of(1).extended(Budget.of("0.5", unbounded="public since 2020"))
         Budget(limit=Amount(epsilon=Decimal('1.5'), delta=Decimal('0')), unbounded='public since 2020', ...)
@@ -112,17 +121,47 @@ class Budget:
             limit=self.limit.plus(more.limit),
             unbounded=more.unbounded or self.unbounded,
             separate_analysts=more.separate_analysts or self.separate_analysts,
+            period=_grown(self.period, more.period),
+            window=self._window(more),
+            total=_grown(self.total, more.total),
         )
 
+    def _window(self, more: Budget) -> tuple[int, Amount] | None:
+        if self.window is None or more.window is None:
+            return self.window
+        if self.window[0] != more.window[0]:
+            raise InvalidParameter(f"this budget bounds windows of {self.window[0]} periods, not of {more.window[0]}.")
+        return self.window[0], self.window[1].plus(more.window[1])
+
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form stored in ledgers."""
+        """Return the plain form stored in ledgers; bounds over periods only where there are some."""
         reasons = {"unbounded": self.unbounded, "separate_analysts": self.separate_analysts}
-        return {**self.limit.to_json(), **reasons}
+        stored: dict[str, Any] = {**self.limit.to_json(), **reasons}
+        for name, bound in (("period", self.period), ("total", self.total)):
+            if bound is not None:
+                stored[name] = bound.to_json()
+        if self.window is not None:
+            stored["window"] = {"periods": self.window[0], **self.window[1].to_json()}
+        return stored
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Budget:
         """Read what `to_json` wrote."""
-        return cls(Amount.from_json(stored), stored["unbounded"], stored["separate_analysts"])
+        period, total = (Amount.from_json(stored[name]) if name in stored else None for name in ("period", "total"))
+        window = stored.get("window")
+        return cls(
+            Amount.from_json(stored),
+            stored["unbounded"],
+            stored["separate_analysts"],
+            period,
+            None if window is None else (int(window["periods"]), Amount.from_json(window)),
+            total,
+        )
+
+
+def _grown(bound: Amount | None, more: Amount | None) -> Amount | None:
+    """Return a bound after a grant: one that was never set stays unset."""
+    return bound if bound is None or more is None else bound.plus(more)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.release.recover import HiddenRelease
 
 _PAGE = 1000
+_BARS = 24
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def show(options: ShowOptions) -> None:
         }
         return _print_entries_json(plain, ledger) if options.entries else print_json(plain)
     _print(overview)
+    _print_periods(overview, ledger)
     if options.entries:
         _print_entries(ledger)
     if lost:
@@ -125,6 +127,35 @@ def _print(overview: Overview) -> None:
     if overview.accounts:
         accounts = [(one.dataset, one.account, f"{one.rho:f}", f"{one.left:f}") for one in overview.accounts]
         print_table("Zero-concentrated accounts", accounts, header=("dataset", "account", "rho", "remaining"))
+
+
+def _print_periods(overview: Overview, ledger: Ledger) -> None:
+    """Print a line a year for each dataset with periods: how many were charged, and what they spent."""
+    for standing in overview.datasets:
+        if standing.periods is None:
+            continue
+        years: dict[str, list[Amount]] = {}
+        for label, amount in sorted(ledger.spent_by_period(standing.dataset).items()):
+            years.setdefault(label[:4] if label[:4].isdigit() else label, []).append(amount)
+        most = max((float(amount.epsilon) for year in years.values() for amount in year), default=0.0)
+        rows = [(year, str(len(spent)), _bar_text(spent, most), _up(_sum(spent))) for year, spent in years.items()]
+        every = standing.periods.every
+        rows.append(("every period", "", "", _up(every)))
+        print_table(f"Periods of {standing.dataset}", rows, header=("year", "periods", "each", "spent together"))
+
+
+def _sum(amounts: list[Amount]) -> Amount:
+    total = amounts[0]
+    for amount in amounts[1:]:
+        total = total.plus(amount)
+    return total
+
+
+def _bar_text(spent: list[Amount], most: float) -> str:
+    """Return a small bar for each period, as high as its ε; of many, the first."""
+    bars = "▁▂▃▄▅▆▇█"
+    shares = [float(amount.epsilon) / most if most else 0.0 for amount in spent[:_BARS]]
+    return "".join(bars[round(share * (len(bars) - 1))] for share in shares) + ("…" if len(spent) > _BARS else "")
 
 
 def _standing(standing: BudgetStatus) -> tuple[str, ...]:

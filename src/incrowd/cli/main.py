@@ -36,6 +36,7 @@ VERBS = (
     "import",
     "plan",
     "release",
+    "series",
     "learn",
     "predict",
     "export",

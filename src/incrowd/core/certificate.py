@@ -79,6 +79,20 @@ class Amounts:
 
 
 @dataclass(frozen=True)
+class PeriodAccount:
+    """What the ledger says of periods: how many have a release, this one included, and what this one has spent.
+
+    `spent` is what was charged for this period and for all periods.  `releases` is set where a series of that many
+    releases was charged at once: `Accounting.spent` is then what all of them cost together.
+    """
+
+    label: str
+    published: int
+    spent: Amounts
+    releases: int | None = None
+
+
+@dataclass(frozen=True)
 class Accounting:
     """What was spent, in total and here, and what remains, as the ledger states it; `rule` gave the bound."""
 
@@ -88,6 +102,7 @@ class Accounting:
     rule: tuple[LossRule, ...]
     left: Amounts | None = None
     unbounded: str | None = None
+    period: PeriodAccount | None = None
 
 
 @dataclass(frozen=True)

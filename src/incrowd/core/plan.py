@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from incrowd.core.coins import check_scale
 from incrowd.core.loss import Syntactic
-from incrowd.core.steps.around import ConsentGate, gate_of
+from incrowd.core.steps.around import ConsentGate, gate_of, steps_around
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import ClaimBasis, claims_of
 from incrowd.errors import InvalidParameter
 
@@ -101,11 +102,10 @@ class Plan:
     def led_by(self, *steps: Step) -> Plan:
         """Return the plan with steps in front of its own; they must leave the guarantee as it is.
 
-        A planned consent gate stays in front of all.
+        A planned consent gate and a planned period stay in front of all.
         """
-        gate = gate_of(self.steps)
-        behind = self.steps if gate is None else self.steps[1:]
-        return replace(self, steps=(*(() if gate is None else (gate,)), *steps, *behind)) if steps else self
+        front = tuple(step for step in steps_around(self.steps)[:2] if isinstance(step, ConsentGate | ReadPeriod))
+        return replace(self, steps=(*front, *steps, *self.steps[len(front) :])) if steps else self
 
     def gated(self, gate: ConsentGate | None) -> Plan:
         """Return the plan with a consent gate in the place of a planned one; None removes it."""
@@ -146,6 +146,8 @@ class Method:
     """Those of them whose content belongs to the policy."""
     one_part_each: ClassVar[bool] = False
     """Whether each released table holds some of the columns only."""
+    running: ClassVar[bool] = False
+    """Whether it is one plan for all periods of a calendar, and keeps counts from period to period."""
     checked_for: ClassVar[str | None] = None
     """What `measure` measures, in words; None where the usual criteria do."""
 

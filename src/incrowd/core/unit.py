@@ -22,12 +22,19 @@ class Kind(StrEnum):
 
     ROW = "row"
     PERSON = "person"
+    PERSON_PERIOD = "person in a period"
+    """All rows of one person in one period of the dataset's calendar; the person's rows of other periods stay."""
     EDGE = "edge"
     """All that connects two nodes, of whatever kind and direction."""
     RELATION = "edge of one kind"
     """One edge: of one kind, and where edges have directions in one of them."""
     NODE = "node"
     REPORT = "report of one person"
+
+    @property
+    def of_people(self) -> bool:
+        """Whether a column says whose rows are one unit."""
+        return self in (Kind.PERSON, Kind.PERSON_PERIOD)
 
     @property
     def of_edges(self) -> bool:
@@ -61,6 +68,8 @@ class Unit:
     'one row, added or removed'
     >>> str(Unit(Kind.PERSON, column="mother_id", max_rows=3))
     'one person (mother_id, at most 3 rows), added or removed'
+    >>> str(Unit(Kind.PERSON_PERIOD, column="mother_id", max_rows=3))
+    'one person in a period (mother_id, at most 3 rows), added or removed'
     >>> str(Unit(Kind.PERSON, column="mother_id", more=ExtraRowsRule.DROP))
     'one person (mother_id, one row; people with more are left out), added or removed'
     """
@@ -74,10 +83,12 @@ class Unit:
     def __post_init__(self) -> None:
         if self.max_rows < 1:
             raise InvalidParameter("a person has at least one row: max_rows must be 1 or more.")
-        if self.kind is Kind.PERSON and self.column is None:
-            raise InvalidParameter("the unit person needs a person ID column: name the column that identifies people.")
-        if self.kind is not Kind.PERSON and (self.column is not None or self.max_rows != 1 or self.more is not None):
-            raise InvalidParameter("only the unit 'person' has a column, max_rows and more.")
+        if self.kind.of_people and self.column is None:
+            raise InvalidParameter(
+                f"the unit {self.kind} needs a person ID column: name the column that identifies people."
+            )
+        if not self.kind.of_people and (self.column is not None or self.max_rows != 1 or self.more is not None):
+            raise InvalidParameter("only a unit of people has a column, max_rows and more.")
 
     @property
     def single(self) -> bool:
@@ -86,7 +97,7 @@ class Unit:
         Crowds of rows are then crowds of people.  A person with several rows, of which one is kept at random, does not
         blend: no other person's data gives the same rows as often.
         """
-        return self.kind is Kind.ROW or (self.kind is Kind.PERSON and self.max_rows == 1 and self.more is not None)
+        return self.kind is Kind.ROW or (self.kind.of_people and self.max_rows == 1 and self.more is not None)
 
     def protects_as(self, other: Unit) -> bool:
         """Whether both protect the same; the rule for people with more rows may differ from release to release."""

@@ -63,3 +63,6 @@ LINKED: Mapping[str, str] = {
     "linked": "incrowd.methods.synthesis.linked.method",
 }
 """Every method for linked tables, in the same way: a policy whose `tables:` name a parent asks for them."""
+
+SERIES: Mapping[str, str] = {"continual": "incrowd.methods.histograms.continual.method"}
+"""Every method that is one plan for all periods of a calendar: a policy with `period:` asks for them."""

@@ -14,13 +14,13 @@ from incrowd.core.claims import privacy
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
 from incrowd.core.domain import Type
-from incrowd.core.loss import RobustlySampled
+from incrowd.core.loss import RobustlySampled, Sequence
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
-from incrowd.core.steps.around import Compare, gate_of, own_steps, steps_around
+from incrowd.core.steps.around import Compare, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
-from incrowd.core.unit import Adjacency
+from incrowd.core.unit import Adjacency, Kind
 from incrowd.errors import IncrowdError
 from incrowd.verifier.check import Check, CheckOutcome, Problem, in_order
 from incrowd.verifier.slow_accountant import concentration, derive
@@ -246,6 +246,11 @@ def check_steps(statement: Statement, check: Check) -> Problem | None:
     gate = gate_of(statement.steps)
     if gate is not None and not gate.settled:
         return Problem("its consent gate has no run and no registry snapshot")
+    period = period_of(statement.steps)
+    if unit.kind is Kind.PERSON_PERIOD and period is None:
+        return Problem("it protects a person in a period, and its steps name no period")
+    if period is not None and (period.label is None or not {period.column, period.arrival} <= {*statement.types, None}):
+        return Problem("its period is not named, or is read from a column that is not declared")
     own = replace(statement.basis, steps=own_steps(statement.steps))
     statement = replace(statement, basis=own)
     try:
@@ -304,6 +309,9 @@ def _accounting(certificate: Certificate) -> Problem | None:
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     private = any(isinstance(claim, Private) for claim in certificate.claims)
+    problem = _period(certificate)
+    if problem is not None or (accounting.period and accounting.period.releases):
+        return problem or _series(certificate, spent, total)
     if not claimed.is_finite() and (certificate.guarantee.delta or spent[1]):
         return Problem("a release without an epsilon has no delta")
     if spent[0] != claimed or (private and spent[1] < certificate.guarantee.delta):
@@ -313,6 +321,44 @@ def _accounting(certificate: Certificate) -> Problem | None:
     if accounting.releases < 1 or (accounting.releases == 1 and total != spent):
         return Problem("the total does not match the number of releases")
     return None
+
+
+def _period(certificate: Certificate) -> Problem | None:
+    """Return a problem if the accounting is about another period than the steps, or counts too little; else None."""
+    step, account = period_of(certificate.steps), certificate.accounting.period
+    if (step is None) != (account is None):
+        return Problem("steps and accounting do not agree about a period")
+    if step is None or account is None:
+        return None
+    if (step.label, step.releases) != (account.label, account.releases):
+        return Problem("the accounting is about another period, or another number of releases, than the steps")
+    here = Decimal(account.spent.epsilon), Decimal(account.spent.delta)
+    paid = certificate.accounting
+    least = Decimal(paid.spent.epsilon if Decimal(paid.spent.epsilon).is_finite() else 0), Decimal(paid.spent.delta)
+    if account.published < 1 or any(part < whole for part, whole in zip(here, least, strict=True)):
+        return Problem("the period has spent less than this release cost")
+    return None
+
+
+def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tuple[Decimal, Decimal]) -> Problem | None:
+    """Return a problem if the price of a whole series is below what its releases cost together; else None."""
+    account, guarantee = certificate.accounting.period, certificate.guarantee
+    if account is None or account.releases is None:
+        return None
+    if any(whole < part for whole, part in zip(total, spent, strict=True)):
+        return Problem("the total is smaller than the cost of this series")
+    whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * account.releases)
+    derived = derive(whole, guarantee.unit, Fraction(spent[0]), Fraction(spent[1]))
+    if derived is None:
+        return _NOT_DERIVED
+    if derived.delta > float(spent[1]) * TOLERANCE:
+        return Problem(f"{account.releases} releases have a delta of {derived.delta:.6g} at the epsilon of the series")
+    return None if derived.whole else _TOO_MANY
+
+
+def _runs(certificate: Certificate) -> bool:
+    """Whether the guarantee of one release is that of its whole series already."""
+    return any(step.whole_series for step in certificate.steps)
 
 
 def _cost(claims: tuple[Claim, ...]) -> Decimal:

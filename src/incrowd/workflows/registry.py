@@ -37,7 +37,7 @@ class OutsideMethod:
     code: OutsideCode
 
 
-_OWN = {**methods.METHODS, **methods.LINKED, **methods.GRAPHS}
+_OWN = {**methods.METHODS, **methods.LINKED, **methods.SERIES, **methods.GRAPHS}
 """All methods of incrowd itself, by name."""
 _admitted: dict[str, OutsideMethod] = {}  # by name; grows when a policy or a flag names a distribution, never by a file
 
@@ -165,6 +165,11 @@ def method_names() -> tuple[str, ...]:
 def linked_method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy of linked tables can ask for."""
     return tuple(methods.LINKED)
+
+
+def series_method_names() -> tuple[str, ...]:
+    """Return the names of the methods that a policy of a table with periods can ask for besides."""
+    return tuple(methods.SERIES)
 
 
 def graph_method_names() -> tuple[str, ...]:

@@ -13,9 +13,12 @@ from datetime import date
 from fractions import Fraction
 from pathlib import Path
 
-from incrowd.accounting.budget import Allowance, Budget
+from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.request import SeriesTerms
+from incrowd.core.calendar import Calendar, Every
 from incrowd.core.loss import Gaussian
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Refused
@@ -48,8 +51,23 @@ def fill(ledger: Ledger) -> None:
     ledger.grant("births", Budget.of("0.5"), *OWNER)
     ledger.carve("births", "means", "0.01", "1e-7")
     ledger.charge(guarantee(Gaussian(Fraction(20))), "births", release="mean", account="means")
+    _fill_periods(ledger)
     ledger.close("first", *OWNER)
     ledger.retire("register", *OWNER)
+
+
+def _fill_periods(ledger: Ledger) -> None:
+    """Write entries of a dataset with periods: one period alone, and a series that is charged at once."""
+    unit = Unit(Kind.PERSON, column="patient", max_rows=2)
+    calendar = Calendar("discharged", Every.MONTH, "2025-01", "2025-12", arrival="received")
+    budget = Budget(Amount.down(3, "1e-6"), period=Amount.down(1, 0), window=(3, Amount.down(2, "1e-6")))
+    ledger.register(Declaration("stays", unit, budget, calendar=calendar))
+    each, whole = guarantee(pure("0.01").loss, unit), guarantee(pure("0.12").loss, unit)
+    january = PeriodCharge("2025-01", "tables", "b2" * 32)
+    ledger.charge_period({"stays": guarantee(pure("0.5").loss, unit)}, "january", january)
+    series = ledger.open_series("stays", SeriesTerms("counts", "b2" * 32, 12, 0, each, whole))
+    ledger.draw(each, "stays", "count 1", series.price, PeriodCharge("2025-01", "counts", "b2" * 32))
+    ledger.end("stays", "tables", *OWNER)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from incrowd.accounting.budget import Allowance, Budget
-from incrowd.accounting.ledger.charging import carved, charged, repeated
+from incrowd.accounting.ledger.charging import carved, charged, repeated, series_opened
 from incrowd.accounting.ledger.datasets import Sets, Values, known_dataset, name, registered, terms_of
+from incrowd.accounting.ledger.periods import ended
 from incrowd.errors import InvalidParameter, Refused, UnsupportedVersion
 from incrowd.store.chain_entry import ChainEntry
 
@@ -66,6 +67,8 @@ MEANING: dict[str, Callable[[Values, Body], Sets]] = {
     "charge": charged,
     "repeat": repeated,
     "carve": carved,
+    "series": series_opened,
+    "end": lambda values, body: ended(values, known_dataset(values, body["dataset"]), body),
     "grant": granted,
     "allow": allowed,
     "close": closed,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,16 @@ from incrowd.accounting.ledger.composition import (
     refuse_used_rows,
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
+from incrowd.accounting.ledger.periods import (
+    Bound,
+    PeriodBook,
+    PeriodCharge,
+    bounds,
+    draw_release,
+    of_unit,
+    opened,
+    recorded,
+)
 from incrowd.accounting.ledger.status import DatasetTerms, Totals
 from incrowd.core.codec import parsed, reread
 from incrowd.core.guarantee import Guarantee
@@ -76,7 +86,19 @@ def carved(values: Values, body: Mapping[str, Any]) -> Sets:
     key = ("account", payer.root, body["account"])
     if values(key) is not None:
         raise InvalidParameter(f"dataset {payer.root} already has an account called {body['account']!r}.")
-    return {**_pay(payer, body, NOTHING), key: {"rho": body["rho"], "spent": plain(ZERO)}}
+    sets = _pay(values, payer, body, NOTHING, body)
+    return {**sets, key: {"rho": body["rho"], "spent": plain(ZERO)}}
+
+
+def series_opened(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what opening a series of releases sets: the (ε, δ) of all of them together is charged at once."""
+    guarantee = _guarantee(reread(body["guarantee"]))
+    _same_unit(values, body["dataset"], guarantee.unit)
+    payer = _payer(values, body["dataset"], None, body["at"])
+    new = footprint(guarantee.loss)
+    refuse_company(new, payer.totals.crowds, payer.totals.unbounded)
+    refuse_second_use(new, payer.root, payer.totals.charges)
+    return {**opened(values, payer.root, body), **_pay(values, payer, body, new, body)}
 
 
 def repeated(values: Values, body: Mapping[str, Any]) -> Sets:
@@ -122,24 +144,28 @@ def _part(values: Values, part: Mapping[str, Any], loss: Loss, body: Mapping[str
             f"an earlier release of dataset {payer.root} used the same secret sample; together they can reveal who is "
             "in it. Draw a fresh sample."
         )
-    return samples | (_pay(payer, part, new) if part["account"] is None else _draw(values, payer, part))
+    if part.get("series") is not None:
+        return samples | _draw_of_series(values, payer, part, body)
+    return samples | (_pay(values, payer, part, new, body) if part["account"] is None else _draw(values, payer, part))
 
 
-def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
-    """Charge the budget: refuse, or return the new totals.
+def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint, body: Mapping[str, Any]) -> Sets:
+    """Charge the budget: refuse, or return the new totals, of periods too where the dataset has some.
 
     The allowance is checked before the budget.  An answer that others were charged for is refused in the same words, so
     a refusal reveals no earlier query.
     """
     if part["epsilon"] == INFINITE:
-        return _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
+        free = _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
+        return {**free, **_periods(values, payer, payer.terms.budget, Amount(), body)}
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
     _within_allowance(payer, need)
     if budget is None:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
-    _within(need, _used(payer, budget), budget.limit, "the budget", payer.root)
+    for bound in _bounds(values, payer, budget, PeriodCharge.of(body)):
+        _within(need, bound.used, bound.limit, bound.name, payer.root)
     everyone, most = totals.everyone, totals.most
     if payer.analyst is None:
         everyone = everyone.plus(need)
@@ -149,7 +175,34 @@ def _pay(payer: _Payer, part: Mapping[str, Any], new: Footprint) -> Sets:
         sets["analyst", payer.root, payer.analyst] = own.to_json()
     spent = totals.spent.plus(need)
     summed = replace(totals, spent=spent, everyone=everyone, most=most, charges=totals.charges + 1)
-    return {**sets, ("spent", payer.root): summed.to_json()}
+    return {**sets, ("spent", payer.root): summed.to_json(), **_periods(values, payer, budget, need, body)}
+
+
+def _bounds(values: Values, payer: _Payer, budget: Budget, charge: PeriodCharge | None) -> Iterator[Bound]:
+    """Yield every bound of a budget: of the unit first, then those over periods."""
+    calendar = payer.terms.calendar
+    of_period = of_unit(values, payer.root, payer.terms.unit, charge)
+    yield Bound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
+    if calendar is not None:
+        yield from bounds(values, payer.root, calendar, budget, charge)
+    if budget.total is not None:
+        yield Bound(payer.totals.spent, budget.total, "the budget of all periods together")
+
+
+def _periods(values: Values, payer: _Payer, budget: Budget | None, need: Amount, body: Mapping[str, Any]) -> Sets:
+    calendar = payer.terms.calendar
+    if calendar is not None:
+        return recorded(values, PeriodBook(payer.root, calendar, budget), need, body)
+    if PeriodCharge.of(body) is not None:
+        raise InvalidParameter(f"dataset {payer.root} has no periods: it was registered without a calendar.")
+    return {}
+
+
+def _draw_of_series(values: Values, payer: _Payer, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
+    """Count one release of a series, whose price was charged when it was opened."""
+    totals = replace(payer.totals, charges=payer.totals.charges + 1)
+    sets = draw_release(values, payer.root, part, body) | _periods(values, payer, payer.terms.budget, Amount(), body)
+    return {**sets, ("spent", payer.root): totals.to_json()}
 
 
 def _pay_unbounded(payer: _Payer, new: Footprint, loss: Loss) -> Sets:
@@ -300,9 +353,9 @@ class SpentTally:
 
     def after(self, totals: Sums, link: ChainEntry) -> Sums:
         """Return what was spent after one more entry."""
-        if link.kind not in ("carve", "charge", "register"):
+        if link.kind not in ("carve", "charge", "register", "series"):
             return totals
-        paid = [link.body] if link.kind == "carve" else link.body["parts"] if link.kind == "charge" else []
+        paid = [link.body] if link.kind in ("carve", "series") else link.body["parts"] if link.kind == "charge" else []
         finite = [part for part in paid if part["epsilon"] != INFINITE]
         amount = Amount.from_json(totals)
         for part in finite:

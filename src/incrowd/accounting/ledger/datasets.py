@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting.budget import Budget
+from incrowd.accounting.ledger.periods import spent_in, totals_of_periods
 from incrowd.accounting.ledger.status import BudgetStatus, DatasetTerms, Totals
-from incrowd.core.unit import Unit
+from incrowd.core.calendar import Calendar
+from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
 from incrowd.store.chain_entry import Key
 
@@ -34,8 +36,11 @@ class Declaration:
     budget: Budget | None = None
     same_people_as: str | None = None
     separate: str | None = None
+    calendar: Calendar | None = None
 
     def __post_init__(self) -> None:
+        if self.unit.kind is Kind.PERSON_PERIOD and self.calendar is None:
+            raise InvalidParameter("the unit person in a period needs a calendar: write period: in the policy.")
         if self.same_people_as is not None and self.separate is not None:
             raise InvalidParameter("a dataset is either about the same people as another, or separate; not both.")
         if self.separate is not None and not self.separate.strip():
@@ -49,6 +54,7 @@ class Declaration:
             "budget": self.budget and self.budget.to_json(),
             "same_people_as": self.same_people_as,
             "separate": self.separate,
+            **({} if self.calendar is None else {"calendar": self.calendar.to_json()}),
         }
 
 
@@ -58,7 +64,8 @@ def registered(values: Values, body: Mapping[str, Any]) -> Sets:
     root, stored = _root(values, body), values(("dataset", dataset))
     if values(("dataset", root)) is None:
         budget = body["budget"] and Budget.from_json(body["budget"])
-        terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget)
+        calendar = Calendar.from_json(body["calendar"]) if "calendar" in body else None
+        terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget, calendar=calendar)
         return {("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
     _same_terms(terms_of(values, root), body, root)
     return {} if stored else {("dataset", dataset): {"root": root}}
@@ -94,9 +101,14 @@ def totals_of(values: Values, root: str) -> Totals:
     return Totals.from_json(values(("spent", root)))
 
 
-def standing_of(values: Values, root: str) -> BudgetStatus:
-    """Return terms and totals of a registered dataset."""
-    return BudgetStatus(root, terms_of(values, root), totals_of(values, root))
+def standing_of(values: Values, root: str, label: str | None = None) -> BudgetStatus:
+    """Return terms and totals of a registered dataset, and of one of its periods where one is named."""
+    terms = terms_of(values, root)
+    if terms.calendar is None:
+        return BudgetStatus(root, terms, totals_of(values, root))
+    periods = totals_of_periods(values, root)
+    here = None if label is None else periods.every.plus(spent_in(values, root, label))
+    return BudgetStatus(root, terms, totals_of(values, root), periods, here)
 
 
 def after(values: Values, sets: Sets) -> Values:
@@ -143,6 +155,13 @@ def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None
         raise MixedUnits(
             f"dataset {root} protects {terms.unit}; this policy says {unit}. A dataset has one unit of privacy, "
             "declared once: change the policy back."
+        )
+    calendar = Calendar.from_json(body["calendar"]) if "calendar" in body else None
+    if calendar is not None and (terms.calendar is None or not calendar.follows(terms.calendar)):
+        raise Refused(
+            f"dataset {root} was registered with {terms.calendar or 'no periods'}; this policy says {calendar}. Under "
+            "two calendars a row can be in two periods and be charged once: change the policy back, or register the "
+            "rows under a new name with same_people_as: and no period:."
         )
     if body["budget"] is not None and Budget.from_json(body["budget"]) not in (terms.declared, terms.budget):
         raise Refused(

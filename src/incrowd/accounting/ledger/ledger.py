@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from incrowd.accounting.budget import Allowance, Amount, Budget
 from incrowd.accounting.ledger.books import consequence, derive
@@ -20,23 +20,36 @@ from incrowd.accounting.ledger.datasets import (
     registered,
     standing_of,
 )
+from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.request import (
     Accountant,
     Part,
     Price,
     Request,
+    SeriesTerms,
     carving,
     charging,
+    of_period,
+    opening,
     registering,
     repeating,
     signed,
 )
-from incrowd.accounting.ledger.status import BudgetStatus, ChargeWithoutRelease, Entry, Overview, overview, unfinished
+from incrowd.accounting.ledger.status import (
+    BudgetStatus,
+    ChargeWithoutRelease,
+    Entry,
+    Overview,
+    SeriesPrice,
+    SeriesStatus,
+    overview,
+    unfinished,
+)
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
-from incrowd.store.chain_entry import Anchor
+from incrowd.store.chain_entry import Anchor, Key
 from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
@@ -123,6 +136,68 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, key)
         return self._enter(replace(request, declared=tuple(declared)))
 
+    def charge_period(
+        self,
+        guarantees: Mapping[str, Guarantee],
+        release: str,
+        period: PeriodCharge,
+        declared: Sequence[Declaration] = (),
+    ) -> Entry:
+        """Charge a release of one period to that period; any other release of a dataset is charged to every one."""
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, None)
+        return self._enter(replace(of_period(request, period), declared=tuple(declared)))
+
+    def open_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesStatus:
+        """Charge all releases of a series at once, if it is not open yet; return how it stands."""
+        status = self.series(dataset, terms.name)
+        if status is None:
+            self._enter(replace(opening(self.price, dataset, terms), declared=tuple(declared)))
+            status = self.series(dataset, terms.name)
+        if status is None:
+            raise LedgerCorrupted("the ledger does not hold the series that was opened.")
+        return status
+
+    def preview_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> None:
+        """Refuse a series that the budget does not cover; nothing is written."""
+        request = replace(opening(self.price, dataset, terms), declared=tuple(declared))
+        self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
+
+    def series(self, dataset: str, series: str) -> SeriesStatus | None:
+        """Return a series that was charged at once; None where there is none of that name."""
+        value = self._below(dataset, "series").get((series,))
+        return None if value is None else SeriesStatus.from_json(series, value)
+
+    def draw(self, guarantee: Guarantee, dataset: str, release: str, price: SeriesPrice, period: PeriodCharge) -> Entry:
+        """Enter one release of a series, which was charged when the series was opened."""
+        request = charging(self.price, [Part(dataset, guarantee, series=price)], release, None)
+        return self._enter(of_period(request, period))
+
+    def runs(self, dataset: str, series: str) -> dict[str, list[dict[str, str]]]:
+        """Return the releases of each period of a series, in the order of their charges: id and policy of each."""
+        return {key[1]: value for key, value in self._below(dataset, "run").items() if key[0] == series}
+
+    def spent_by_period(self, dataset: str) -> dict[str, Amount]:
+        """Return what was charged to each period of a dataset alone."""
+        return {key[0]: Amount.from_json(value["spent"]) for key, value in self._below(dataset, "period").items()}
+
+    def ended(self, dataset: str, series: str) -> bool:
+        """Whether a series was closed."""
+        return (series,) in self._below(dataset, "ended")
+
+    def _below(self, dataset: str, kind: str) -> dict[Key, Any]:
+        """Return the values of a kind that a dataset has, by the rest of their keys."""
+
+        def find(reader: Reader) -> dict[Key, Any]:
+            stored = reader.value(("dataset", dataset))
+            values = {} if stored is None else reader.values((kind, stored["root"]))
+            return {key[2:]: value for key, value in values.items()}
+
+        return self.chain.read(find)
+
+    def end(self, dataset: str, series: str, who: str, why: str) -> Entry:
+        """Close a series: nothing more is released in it, and nothing is refunded."""
+        return self._enter(signed("end", dataset, {"series": name(series, "a series")}, who, why))
+
     def conclude(self, charge: Entry, certificate: str | None) -> None:
         """Record the outcome of a charge: the digest of its certificate, or None where nothing was released.
 
@@ -164,10 +239,14 @@ class Ledger:
             _or_raise(self.chain.transact(lambda writer: register(writer, request)))
 
     def preview(
-        self, guarantees: Mapping[str, Guarantee], analyst: str | None = None, declared: Sequence[Declaration] = ()
+        self,
+        guarantees: Mapping[str, Guarantee],
+        analyst: str | None = None,
+        declared: Sequence[Declaration] = (),
+        period: PeriodCharge | None = None,
     ) -> tuple[BudgetStatus, ...]:
         """Return the budget status after a charge, or refuse it; nothing is spent or written."""
-        request = charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst)
+        request = of_period(charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst), period)
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))
@@ -272,7 +351,8 @@ def enter(writer: Writer, request: Request) -> Entry | Refused:
         if changes:
             writer.append(registration.kind, registration.body, changes)
     link = writer.append(request.kind, request.body, sets)
-    return Entry.of(link, _standings(writer.value, request.datasets))
+    bare = Entry.of(link)
+    return replace(bare, standings=_standings(writer.value, request.datasets, bare.period))
 
 
 def register(writer: Writer, request: Request) -> BudgetStatus | Refused:
@@ -313,9 +393,9 @@ def _as_declared(values: Values, dataset: str | Declaration) -> tuple[Values, st
     return values, known_dataset(values, dataset)
 
 
-def _standings(values: Values, datasets: tuple[str, ...]) -> tuple[BudgetStatus, ...]:
+def _standings(values: Values, datasets: tuple[str, ...], label: str | None = None) -> tuple[BudgetStatus, ...]:
     roots = dict.fromkeys(known_dataset(values, dataset) for dataset in datasets)
-    return tuple(standing_of(values, root) for root in roots)
+    return tuple(standing_of(values, root, label) for root in roots)
 
 
 def _or_raise(outcome: T | Refused) -> T:

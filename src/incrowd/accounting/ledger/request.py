@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from incrowd.accounting.budget import plain
 from incrowd.accounting.ledger.charging import INFINITE
 from incrowd.accounting.ledger.datasets import Declaration, name
-from incrowd.accounting.ledger.status import Entry
+from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.status import Entry, SeriesPrice
 from incrowd.core.codec import encode
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Loss, LossRule, ZeroConcentrated
@@ -76,6 +77,22 @@ class Part:
     dataset: str
     guarantee: Guarantee
     account: str | None = None
+    series: SeriesPrice | None = None
+
+
+@dataclass(frozen=True)
+class SeriesTerms:
+    """A series before its first period: its name, the policy, how many periods and spare runs, and its guarantees.
+
+    `single` is the guarantee of one release, `whole` that of all of them together.
+    """
+
+    name: str
+    policy: str
+    periods: int
+    spare: int
+    single: Guarantee
+    whole: Guarantee
 
 
 def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None, key: str | None = None) -> Request:
@@ -102,6 +119,11 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
 
 
+def of_period(request: Request, period: PeriodCharge | None) -> Request:
+    """Return the request to charge a release to one period; None leaves it to every period."""
+    return request if period is None else replace(request, body={**request.body, "period": period.to_json()})
+
+
 def registering(declaration: Declaration) -> Request:
     """Return the request to register a dataset."""
     return Request("register", declaration.to_json(), (declaration.dataset,))
@@ -117,6 +139,25 @@ def repeating(charged: Entry, analyst: str | None) -> Request:
         "analyst": None if analyst is None else name(analyst, "an analyst"),
     }
     return Request("repeat", body, tuple(part["dataset"] for part in paid))
+
+
+def opening(price: Price, dataset: str, terms: SeriesTerms) -> Request:
+    """Return the request to open a series: the price of all its releases together."""
+    spend = price.spend(terms.whole.loss, terms.whole.delta, terms.whole.unit.adjacency)
+    body = {
+        "dataset": dataset,
+        "series": name(terms.name, "a series"),
+        "policy": terms.policy,
+        "periods": terms.periods,
+        "spare": terms.spare,
+        "releases": terms.periods + terms.spare,
+        "guarantee": terms.whole.to_json(),
+        "each": terms.single.to_json(),
+        "epsilon": _up(spend.epsilon),
+        "delta": _up(spend.delta),
+        "rule": encode(spend.rule),
+    }
+    return Request("series", body, (dataset,))
 
 
 def carving(price: Price, dataset: str, account: str, rho: Fraction, delta: Fraction) -> Request:
@@ -140,6 +181,8 @@ def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: s
 
 def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
     stated = {"dataset": part.dataset, "guarantee": part.guarantee.to_json(), "account": part.account, **_FREE}
+    if part.series is not None:
+        return {**stated, "rule": encode(part.series.rule), "series": part.series.to_json()}, None
     try:
         return stated | (_spend(price, part.guarantee) if part.account is None else _draw(price, part.guarantee)), None
     except Refused as refusal:

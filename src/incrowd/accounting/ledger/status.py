@@ -9,10 +9,12 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
+from incrowd.accounting.ledger.periods import PeriodTotals
+from incrowd.core.calendar import Calendar
 from incrowd.core.codec import decode
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
-from incrowd.core.unit import Unit
+from incrowd.core.unit import Kind, Unit
 from incrowd.store.chain_entry import Anchor, ChainEntry, Key
 from incrowd.store.database import EntryRow
 from incrowd.store.transaction import Reader
@@ -28,21 +30,24 @@ class DatasetTerms:
     declared: Budget | None = None
     budget: Budget | None = None  # None until the first release, whose charge then is the whole budget
     closed: str | None = None  # "closed" or "retired"
+    calendar: Calendar | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form stored in ledgers."""
-        return {
+        plain_form = {
             "unit": self.unit.to_json(),
             "declared": self.declared and self.declared.to_json(),
             "budget": self.budget and self.budget.to_json(),
             "closed": self.closed,
         }
+        return plain_form if self.calendar is None else {**plain_form, "calendar": self.calendar.to_json()}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> DatasetTerms:
         """Read what `to_json` wrote."""
         declared, budget = (stored[name] and Budget.from_json(stored[name]) for name in ("declared", "budget"))
-        return cls(Unit.from_json(stored["unit"]), declared, budget, stored["closed"])
+        calendar = Calendar.from_json(stored["calendar"]) if "calendar" in stored else None
+        return cls(Unit.from_json(stored["unit"]), declared, budget, stored["closed"], calendar)
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,9 @@ class BudgetStatus:
     dataset: str
     terms: DatasetTerms
     totals: Totals
+    periods: PeriodTotals | None = None
+    here: Amount | None = None
+    """What one period has lost, where an entry is about one: by what was charged for it and for every period."""
 
     @property
     def epsilon(self) -> Decimal:
@@ -98,9 +106,13 @@ class BudgetStatus:
 
     @property
     def left(self) -> Amount | None:
-        """What remains for releases to everyone; None while no budget is set."""
+        """What remains for releases to everyone; of a period that was not charged yet; None while no budget is set."""
         if self.terms.budget is None:
             return None
+        if self.terms.unit.kind is Kind.PERSON_PERIOD and self.periods is not None:
+            left, total = self.terms.budget.limit.minus(self.periods.every), self.terms.budget.total
+            whole = left if total is None else total.minus(self.totals.spent)
+            return Amount(min(left.epsilon, whole.epsilon), min(left.delta, whole.delta))
         separate = self.terms.budget.separate_analysts is not None
         used = self.totals.everyone.plus(self.totals.most) if separate else self.totals.spent
         return self.terms.budget.limit.minus(used)
@@ -115,7 +127,43 @@ class BudgetStatus:
             "epsilon": "Infinity" if self.totals.unbounded else self.totals.spent.to_json()["epsilon"],
             "delta": self.totals.spent.to_json()["delta"],
             "left": left and left.to_json(),
+            **({} if self.periods is None else {"periods": self.periods.to_json()}),
         }
+
+
+@dataclass(frozen=True)
+class SeriesPrice:
+    """What a series of releases cost together, at its first period, and how many releases that covers."""
+
+    name: str
+    releases: int
+    epsilon: Decimal
+    delta: Decimal
+    rule: tuple[LossRule, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain form stored with each release of the series."""
+        amounts = Amount(self.epsilon, self.delta).to_json()
+        return {"name": self.name, "releases": self.releases, **amounts}
+
+
+@dataclass(frozen=True)
+class SeriesStatus:
+    """A series in a ledger: its terms, and how many of its releases were drawn."""
+
+    price: SeriesPrice
+    policy: str
+    periods: int
+    spare: int
+    draws: int
+    again: int
+
+    @classmethod
+    def from_json(cls, name: str, stored: Mapping[str, Any]) -> SeriesStatus:
+        """Read the stored value of a series."""
+        amount, rule = Amount.from_json(stored), decode(tuple[LossRule, ...], stored["rule"])
+        price = SeriesPrice(name, stored["releases"], amount.epsilon, amount.delta, rule)
+        return cls(price, *(stored[key] for key in ("policy", "periods", "spare", "drawn", "again")))
 
 
 @dataclass(frozen=True)
@@ -129,11 +177,12 @@ class Charged:
     rule: tuple[LossRule, ...]
     account: str | None = None
     rho: Decimal | None = None
+    series: SeriesPrice | None = None
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Charged:
         """Read a part of a stored charge."""
-        rho = stored["rho"]
+        rho, series = stored["rho"], stored.get("series")
         return cls(
             stored["dataset"],
             Guarantee.from_json(stored["guarantee"]),
@@ -142,6 +191,9 @@ class Charged:
             decode(tuple[LossRule, ...], stored["rule"]),
             stored["account"],
             None if rho is None else Decimal(rho),
+            None
+            if series is None
+            else SeriesPrice(series["name"], series["releases"], Decimal(series["epsilon"]), Decimal(series["delta"])),
         )
 
 
@@ -164,6 +216,12 @@ class Entry:
     def sequence(self) -> int:
         """The number of the entry, counted from 1."""
         return self.anchor.sequence
+
+    @property
+    def period(self) -> str | None:
+        """The period that a charge is about, if it is about one."""
+        stored = self.body.get("period")
+        return None if stored is None else str(stored["label"])
 
     @property
     def charged(self) -> tuple[Charged, ...]:
@@ -282,13 +340,16 @@ class Overview:
 
 def overview(reader: Reader) -> Overview:
     """Read the status of everything in one state of the ledger."""
-    datasets, totals = reader.values(("dataset",)), reader.values(("spent",))
+    datasets, totals, periods = (reader.values((name,)) for name in ("dataset", "spent", "periods"))
     roots = [key[1] for key, value in datasets.items() if value["root"] == key[1]]
     return Overview(
         reader.head,
         tuple(
             BudgetStatus(
-                root, DatasetTerms.from_json(datasets["dataset", root]), Totals.from_json(totals["spent", root])
+                root,
+                DatasetTerms.from_json(datasets["dataset", root]),
+                Totals.from_json(totals["spent", root]),
+                PeriodTotals.from_json(periods["periods", root]) if ("periods", root) in periods else None,
             )
             for root in roots
         ),

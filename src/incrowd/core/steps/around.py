@@ -1,4 +1,4 @@
-"""Around: steps that every release may have in front of its method's own: consent, a holdout group, reruns, a check.
+"""Around: steps that a release may have in front of its method's own: consent, a period, a holdout group, reruns.
 
 None of them changes what is guaranteed.  A certificate has each of them at most once, in the order of `AROUND`, before
 the first step of its method.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.claims.claim import Precondition, Status, assumed, proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import ONCE, Step, StepGuarantee
 from incrowd.core.terms import Assumption, Condition, Exposure
 from incrowd.core.unit import Adjacency, Kind
@@ -51,6 +52,10 @@ NEEDS_ADDING = (
     "who consent would have to be public, and it is not. Write adjacency: add-remove."
 )
 NEEDS_PEOPLE = "people give consent: name the person ID column, dataset.unit.column."
+NEEDS_ALL_PERIODS = (
+    "a consent gate needs the unit person: consent is given for all periods, and one period's guarantee would not hide "
+    "it. Leave out per: period."
+)
 NEEDS_NODES = (
     "a consent gate needs the unit node: where edges are protected the nodes are public, and the remaining nodes would "
     "show who consented. Write unit: {kind: node}."
@@ -143,6 +148,8 @@ def require_gate(unit: Unit) -> None:
     """
     if unit.kind is Kind.EDGE:
         raise InvalidParameter(NEEDS_NODES)
+    if unit.kind is Kind.PERSON_PERIOD:
+        raise InvalidParameter(NEEDS_ALL_PERIODS)
     if unit.kind not in (Kind.PERSON, Kind.NODE):
         raise InvalidParameter(NEEDS_PEOPLE)
     if unit.adjacency is Adjacency.REPLACE:
@@ -298,7 +305,7 @@ class OutsideCode(Step):
         return replace(claim, preconditions=(*assumed([UNCHECKED_CODE]), *claim.preconditions))
 
 
-AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, ChosenByScores, Compare, OutsideCode)
+AROUND: tuple[type[Step], ...] = (ConsentGate, ReadPeriod, HoldOut, Rerun, ChosenByScores, Compare, OutsideCode)
 
 
 def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -312,6 +319,11 @@ def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:
         if steps and type(steps[0]) is kind:
             steps = steps[1:]
     return steps
+
+
+def period_of(steps: tuple[Step, ...]) -> ReadPeriod | None:
+    """Return the step that reads one period, in front of those of the method; None where all rows are read."""
+    return next((step for step in steps_around(steps) if isinstance(step, ReadPeriod)), None)
 
 
 def steps_around(steps: tuple[Step, ...]) -> tuple[Step, ...]:

@@ -95,6 +95,8 @@ class Step:
     kind: ClassVar[str]
     title: ClassVar[str]
     glyph: ClassVar[str | None] = None
+    whole_series: ClassVar[bool] = False
+    """Whether what it guarantees is guaranteed for all releases of a series together."""
 
     @property
     def open_columns(self) -> tuple[str, ...]:
@@ -205,6 +207,7 @@ def unit_assumption(unit: Unit) -> Assumption:
 _UNIT_ASSUMPTIONS = {
     Kind.ROW: ROW_IS_PERSON,
     Kind.PERSON: PERSON_COLUMN,
+    Kind.PERSON_PERIOD: PERSON_COLUMN,
     Kind.EDGE: EDGE_IS_HIDDEN,
     Kind.RELATION: RELATION_IS_HIDDEN,
     Kind.NODE: NODE_IS_PERSON,

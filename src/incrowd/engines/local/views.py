@@ -1,4 +1,4 @@
-"""Views: the rows of a source as a release sees them: those of admitted people, or without a holdout group."""
+"""Views: the rows of a source as a release sees them: of admitted people, of one period, without a holdout group."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.core.calendar import Calendar
+from incrowd.core.domain import Type
+from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import PersonFilter, Rows
@@ -182,3 +186,49 @@ class DividedRows(SourceView):
             belongs = self.group.of(batch, start) == self.alone
             start += batch.num_rows
             yield batch.filter(pa.array(belongs)).select(list(columns))
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodRows(SourceView):
+    """The rows of one period, in the order of their source; positions are counted among these rows.
+
+    Each row is judged by its own cell in the deciding column, and by nothing else.
+
+    >>> from incrowd.core.calendar import Every
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> source = open_source(pa.table({"day": ["2025-01-31", "2025-02-01", None], "zip": ["021", "945", "100"]}))
+    >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+    >>> rows = PeriodRows(source, months, "2025-02", Column("day", type=Type.DATE))
+    >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
+    [[{'zip': '945'}]]
+    """
+
+    calendar: Calendar
+    label: str
+    column: Column
+    address: str | None = field(default=None, init=False)
+    settings: Mapping[str, str] = field(default_factory=dict, init=False)
+    notes: tuple[str, ...] = field(default=(), init=False)
+
+    @property
+    def rows(self) -> None:
+        """Unknown before the rows are read."""
+        return
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for batch in self.source.batches(list(dict.fromkeys((*columns, self.column.name)))):
+            yield batch.filter(pa.array(self.of(batch.column(self.column.name)))).select(list(columns))
+
+    def of(self, cells: pa.Array) -> NDArray[np.bool_]:
+        """Return which cells of the deciding column lie in the period."""
+        values, indices = as_dictionary(cells)
+        if pa.types.is_timestamp(values.type) and self.column.type is Type.TEXT:
+            moments: list[Any] = values.to_pylist()  # a frame delivers moments as such
+        else:
+            moments = read(values, self.column.type).values.to_pylist()
+        inside = np.array([self.calendar.period_of(moment) == self.label for moment in moments], np.bool_)
+        if indices is None:
+            return inside
+        undated = self.calendar.period_of(None) == self.label
+        mask: NDArray[np.bool_] = np.append(inside, undated)[indices]
+        return mask

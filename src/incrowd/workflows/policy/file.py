@@ -21,6 +21,7 @@ from incrowd.workflows.policy.sections import (
     DatasetSection,
     EdgesSection,
     NodesSection,
+    PeriodSection,
     QueriesSection,
     Section,
     TableSection,
@@ -41,6 +42,9 @@ class PolicySection(Section):
     )
     budget: BudgetSection | None = Field(
         None, description="Permanent privacy budget; default: the cost of the first release."
+    )
+    period: PeriodSection | None = Field(
+        None, description="The periods of a table that is released again and again: incrowd series."
     )
     ledger: str = Field(
         DEFAULT,
@@ -86,7 +90,7 @@ class GraphPolicySection(PolicySection):
 
     @model_validator(mode="after")
     def _a_graph_alone(self) -> GraphPolicySection:
-        for name in ("source", "columns", "tables", "queries", "hierarchies"):
+        for name in ("source", "columns", "tables", "queries", "hierarchies", "period"):
             if getattr(self, name):
                 raise ValueError(f"a policy of a graph has nodes and edges: {name} is for tables, leave it out")
         if self.release is None or not isinstance(self.release, dict):

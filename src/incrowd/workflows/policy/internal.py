@@ -12,6 +12,8 @@ from incrowd.errors import InvalidParameter, OutputUnavailable
 from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 
+FOR_HOLDER = "cells.json"
+"""What an output leaves with the data holder: true cells of a protected table, counts of a period."""
 INTERNAL = "internal.json"
 _PRIVATE = 0o600
 

@@ -127,7 +127,8 @@ def _require_same_place(policy: LedgerOwner) -> None:
 def declaration_of(policy: Policy) -> Declaration:
     """Return what a policy says about its dataset to the ledger."""
     dataset = policy.section.dataset
-    return Declaration(policy.name, policy.schema.unit, policy.budget, dataset.same_people_as, dataset.separate)
+    sharing = dataset.same_people_as, dataset.separate
+    return Declaration(policy.name, policy.schema.unit, policy.budget, *sharing, policy.calendar)
 
 
 def _mark(policy: LedgerOwner) -> Path:
@@ -165,7 +166,7 @@ def _remember(mark: Path, remembered: dict[str, str]) -> None:
         raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.{hint}") from None
 
 
-def standing_at(ledger: Ledger, dataset: str, sequence: int) -> BudgetStatus:
+def standing_at(ledger: Ledger, dataset: str, sequence: int, label: str | None = None) -> BudgetStatus:
     """Return how a dataset stood right after an entry, as the entries up to that one tell."""
     sets: dict[str, Any] = {}
     for link in ledger.chain.links():
@@ -176,7 +177,7 @@ def standing_at(ledger: Ledger, dataset: str, sequence: int) -> BudgetStatus:
     def value(key: Key) -> Any:
         return sets.get(text_of(key))
 
-    return standing_of(value, known_dataset(value, dataset))
+    return standing_of(value, known_dataset(value, dataset), label)
 
 
 def require_look(policy: Policy, ledger: Ledger | None) -> None:

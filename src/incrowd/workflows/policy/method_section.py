@@ -24,6 +24,7 @@ from incrowd.workflows.registry import (
     linked_method_names,
     method_class,
     method_names,
+    series_method_names,
 )
 
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
@@ -54,7 +55,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
     graph = is_graph(document)
-    names = graph_method_names() if graph else (*method_names(), *linked_method_names())
+    names = graph_method_names() if graph else (*method_names(), *linked_method_names(), *series_method_names())
     if isinstance(release, dict) and "distribution" in release:
         if len(path) > 1:
             raise InvalidParameter(
@@ -63,7 +64,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
         names = admit(str(release["distribution"]))
         release = {key: value for key, value in release.items() if key != "distribution"}
     if name not in names:
-        if name in (*graph_method_names(), *method_names(), *linked_method_names()):
+        if name in (*graph_method_names(), *method_names(), *linked_method_names(), *series_method_names()):
             raise InvalidParameter(
                 f"the method {name!r} is for {'tables' if graph else 'graphs'}: a graph policy has nodes: and "
                 "edges:, a table policy has columns:."
@@ -97,7 +98,8 @@ def _refuse_target(release: Mapping[str, Any], path: tuple[str | int, ...], sour
 
 def method_schemas() -> list[dict[str, Any]]:
     """Return the JSON Schema of every method's section."""
-    sections = map(section_of, map(method_class, (*method_names(), *linked_method_names(), *graph_method_names())))
+    named = (*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names())
+    sections = map(section_of, map(method_class, named))
     methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
     chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
     chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.budget import Budget
+from incrowd.core.calendar import Calendar
 from incrowd.core.codec import digest
 from incrowd.core.limits import DOCUMENT_BYTES
 from incrowd.core.linked import LinkedSchema
@@ -16,6 +17,7 @@ from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.steps.around import ConsentGate, require_gate
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.engines.regular_file import bounded
@@ -41,8 +43,9 @@ from incrowd.workflows.policy.document import Document, checked, place_in, read_
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
 from incrowd.workflows.policy.method_section import is_graph, is_linked, method_of
+from incrowd.workflows.policy.periods import budget_of, calendar_of, settled_method
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
-from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, EngineSection, SourceSection, UnitSection
+from incrowd.workflows.policy.sections import ColumnSection, EngineSection, SourceSection, UnitSection
 from incrowd.workflows.registry import outside_plan
 
 VERSION = 1
@@ -68,6 +71,9 @@ class Policy:
     tables: tuple[OtherTable, ...] = ()
     graph: GraphPlace | None = None
     linked: tuple[LinkedTable, ...] = ()
+    calendar: Calendar | None = None
+    period: str | None = None
+    """The period that a release reads, where there is a calendar; None until one is chosen."""
 
     @property
     def method(self) -> Method:
@@ -81,8 +87,26 @@ class Policy:
         """What a release would do, guarantee and claim: made once, from the schema alone."""
         plan = outside_plan(self.method.plan(self.schema))
         whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
+        if self.calendar is not None:
+            whole = whole.led_by(ReadPeriod.of(self.calendar, self.period, self.releases))
         _require_calendar(self.gate, whole)
         return whole
+
+    def at(self, period: str) -> Policy:
+        """Return the policy for the release of one period."""
+        if self.calendar is None:
+            raise InvalidParameter("this policy has no periods: add period: with a column, every, first and last.")
+        return replace(self, period=self.calendar.require(period))
+
+    @property
+    def releases(self) -> int | None:
+        """How many releases were priced together, where the policy has them charged at once."""
+        section = self.section.period
+        if section is None or self.calendar is None:
+            return None
+        if self.step is not None and self.step.running:
+            return self.calendar.size
+        return self.calendar.size + section.spare if section.charge == "series" else None
 
     @property
     def gate(self) -> ConsentGate | None:
@@ -197,17 +221,16 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         beside = _columns(section.nodes.columns, ("nodes", "columns"), document, (where, folder))
         columns = node_columns(section.nodes.id, beside)
     try:
-        unit = _unit(section.dataset.unit, graph=graph)
+        unit = _unit(section.dataset.unit, graph=graph, periods=section.period is not None)
         linked = _linked(section, unit, document, (where, folder)) if is_linked(document) else ()
         schema = _schema(section, columns, unit, linked)
         if section.purpose is not None:
             require_gate(schema.unit)
         if section.nodes is not None and section.nodes.source is None:
             require_listed(unit)
-        method = None if section.release is None else with_files(method_of(document, where, schema), folder)
-        method = None if method is None else with_population(method, schema, folder)
+        method, calendar = _released(section, document, (where, folder), schema)
         tables = _tables(section, schema, document, (where, folder))
-        budget = None if section.budget is None else _budget(section.budget)
+        budget = None if section.budget is None else budget_of(section.budget, schema, periods=bool(calendar))
         engine = _engine(section.engine)
     except InvalidParameter as error:
         message = str(error)
@@ -221,9 +244,10 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         files |= files_of(declared, folder)
     mark = digest(f"incrowd policy {VERSION}", {"policy": hashed, "files": files})
     name, ledger = section.dataset.name, section.ledger
-    return Policy(
+    read = Policy(
         name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place, linked
     )
+    return read if calendar is None else replace(read, calendar=calendar)
 
 
 def _schema(section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedTable, ...]) -> Schema:
@@ -254,6 +278,22 @@ def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple
         except InvalidParameter as error:
             raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
     return in_levels(tables, section.dataset.name)
+
+
+def _released(
+    section: PolicySection, document: Document, place: tuple[str, Path], schema: Schema
+) -> tuple[Method | None, Calendar | None]:
+    """Return the method, its files read and its share of a series settled, and the calendar if there is one."""
+    where, folder = place
+    calendar = None if section.period is None else calendar_of(section.period, schema)
+    if section.release is None:
+        return None, calendar
+    method = with_population(with_files(method_of(document, where, schema), folder), schema, folder)
+    if section.period is not None and calendar is not None:
+        return settled_method(method, section.period, calendar, schema), calendar
+    if method.running:
+        raise InvalidParameter(f"{method.name} counts over periods: add period: with column, every, first and last.")
+    return method, None
 
 
 def _place_of_graph(
@@ -338,7 +378,9 @@ def _tables(
     return tuple(tables)
 
 
-def _unit(section: UnitSection, *, graph: bool) -> Unit:
+def _unit(section: UnitSection, *, graph: bool, periods: bool) -> Unit:
+    if section.per is not None and (not periods or section.column is None):
+        raise InvalidParameter("per: period needs the person ID column, column:, and a calendar, period:.")
     if graph != (section.kind is not None):
         raise InvalidParameter(
             "the unit of privacy of a graph is an edge or a node: write unit: {kind: edge}, {kind: edge of one kind} "
@@ -346,15 +388,12 @@ def _unit(section: UnitSection, *, graph: bool) -> Unit:
             if graph
             else "kind is for graphs: the unit of privacy of a table is a row, or with column: a person."
         )
-    kind = Kind(section.kind or (Kind.PERSON if section.column is not None else Kind.ROW))
+    person = Kind.PERSON if section.per is None else Kind.PERSON_PERIOD
+    kind = Kind(section.kind or (person if section.column is not None else Kind.ROW))
     if graph and Adjacency(section.adjacency) is not Adjacency.ADD_REMOVE:
         raise InvalidParameter("a graph has add-remove adjacency: leave out adjacency.")
     more = None if section.more is None else ExtraRowsRule(section.more)
     return Unit(kind, Adjacency(section.adjacency), section.column, section.max_rows, more)
-
-
-def _budget(section: BudgetSection) -> Budget:
-    return Budget.of(section.epsilon, section.delta, section.unbounded)
 
 
 def _engine(section: str | EngineSection) -> Settings:

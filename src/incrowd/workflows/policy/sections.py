@@ -71,8 +71,11 @@ class UnitSection(Section):
         None,
         description="The person ID column, by its declared type; rows without a value are suppressed.",
     )
-    max_rows: MaxRows = Field(1, description="Maximum rows per person.")
+    max_rows: MaxRows = Field(1, description="Maximum rows per person; with period: per person and period.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
+    per: Literal["period"] | None = Field(
+        None, description="period: the unit is a person in one period; by default a person over all periods."
+    )
     adjacency: Literal["add-remove", "replace-one"] = Field(
         "add-remove", description="Neighboring tables: a person is added or removed, or replaced by another."
     )
@@ -313,12 +316,59 @@ class ColumnSection(Section):
     public: str | None = Field(None, description="The public source of the same values.")
 
 
+class PeriodBudget(Section):
+    """How much one period, or all periods together, may cost."""
+
+    epsilon: Exact = Field(Fraction(0), description="The largest ε.")
+    delta: Exact = Field(Fraction(0), description="The largest δ.")
+
+
+class WindowBudget(PeriodBudget):
+    """How much any so many periods in a row may cost."""
+
+    periods: Whole = Field(description="How many periods in a row.")
+
+
 class BudgetSection(Section):
     """How much may be lost about the people in the dataset, for good."""
 
-    epsilon: Exact = Field(Fraction(0), description="Total ε that all releases may cost.")
-    delta: Exact = Field(Fraction(0), description="Total δ that all releases may cost.")
+    epsilon: Exact = Field(
+        Fraction(0), description="Total ε that all releases may cost one unit: a person, or a person in a period."
+    )
+    delta: Exact = Field(Fraction(0), description="Total δ that all releases may cost one unit.")
     unbounded: str | None = Field(None, description="The owner's reason to allow releases that have no epsilon.")
+    period: PeriodBudget | None = Field(None, description="What each period may cost, where the unit is a person.")
+    window: WindowBudget | None = Field(None, description="What any so many periods in a row may cost.")
+    total: PeriodBudget | None = Field(
+        None, description="What all periods may cost together, where the unit is a person in a period."
+    )
+
+
+class PeriodSection(Section):
+    """The periods of a dataset that is released again and again; a release reads the rows of one of them."""
+
+    column: str = Field(
+        description="The column with the date of a row: of type date, or of type text with moments in ISO 8601."
+    )
+    every: Literal["day", "week", "month", "quarter", "year"] = Field(description="How long a period is.")
+    first: Word = Field(description="The first period, such as 2025-03-31, 2025-W13, 2025-03, 2025-Q1 or 2025.")
+    last: Word = Field(description="The last period.")
+    zone: str | None = Field(None, description="The time zone in which moments are read, such as Europe/Berlin.")
+    missing: Literal["drop", "unknown"] = Field(
+        "drop", description="Rows without a date: drop leaves them out, unknown makes them one more period."
+    )
+    arrival: str | None = Field(
+        None,
+        description="The column with the day on which a row arrived. It then decides: late rows and corrections count "
+        "in the period in which they arrived.",
+    )
+    series: str = Field("periods", description="The name of this series of releases in the ledger.")
+    charge: Literal["period", "series"] = Field(
+        "period",
+        description="period charges each release for itself; series prices all releases together, at the first one: "
+        "epsilon and delta under release: are then those of all of them.",
+    )
+    spare: Whole = Field(0, description="With charge: series, how many releases more are priced, for lost ones.")
 
 
 class ConsentSection(Section):

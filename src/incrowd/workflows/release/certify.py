@@ -21,6 +21,7 @@ from incrowd.core.certificate import (
     Dataset,
     LedgerPlace,
     Named,
+    PeriodAccount,
     meaning_digest,
     release_id,
     tellable,
@@ -76,7 +77,7 @@ def certify(id_: str, facts: PlanFacts, executed: ExecutedPlan, dataset: Dataset
         claims=facts.claims,
         steps=facts.steps,
         glossary=facts.glossary,
-        accounting=accounting_of(charged, executed.entry.standings[0]),
+        accounting=accounting_of(charged, executed.entry.standings[0], executed.entry.period),
         ledger=place_of(executed.entry.anchor),
         schema=columns,
         evidence=executed.output.evidence(facts.guarantee.unit, private=charged.epsilon.is_finite()),
@@ -125,17 +126,31 @@ def columns_of(schema: Schema, output_names: Sequence[str]) -> Columns:
     return Columns(tuple(facts), tuple(name for name in output_names if name in released))
 
 
-def accounting_of(charged: Charged, standing: BudgetStatus) -> Accounting:
-    """Return what this release and all releases spent, and what remains, by the ledger."""
+def accounting_of(charged: Charged, standing: BudgetStatus, period: str | None = None) -> Accounting:
+    """Return what this release and all releases spent, and what remains, by the ledger.
+
+    A release of a series that was charged at once states what the whole series cost.
+    """
+    series = charged.series
+    spent = (charged.epsilon, charged.delta) if series is None else (series.epsilon, series.delta)
     unbounded = standing.terms.budget.unbounded if standing.terms.budget else None
     return Accounting(
-        spent=Amounts(_text(charged.epsilon), _text(charged.delta)),
+        spent=Amounts(*map(_text, spent)),
         total=Amounts(_text(standing.epsilon), _text(standing.delta)),
         releases=standing.totals.charges,
         rule=charged.rule,
         left=_amounts(standing.left),
         unbounded=unbounded if standing.totals.unbounded else None,
+        period=None if period is None else _period(charged, standing, period),
     )
+
+
+def _period(charged: Charged, standing: BudgetStatus, label: str) -> PeriodAccount | None:
+    """Return what the ledger says of the period of a release: what was charged for it and for all periods."""
+    if standing.periods is None or standing.here is None:
+        return None
+    releases = None if charged.series is None else charged.series.releases
+    return PeriodAccount(label, standing.periods.published, Amounts(**standing.here.to_json()), releases)
 
 
 def place_of(anchor: Anchor) -> LedgerPlace:

@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.request import Part, charging
+from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.request import Part, SeriesTerms, charging
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Output, Plan
@@ -45,6 +46,7 @@ class ChargeTarget:
 
     `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
     holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
+    A release of one `period` is charged to that; one of a `series` was charged with all others, at the first period.
     With a `key`, the ledger charges once, however often the release is tried.
     """
 
@@ -54,6 +56,8 @@ class ChargeTarget:
     account: str | None = None
     guarantees: Mapping[str, Guarantee] | None = None
     bonds: tuple[DatasetBond, ...] = ()
+    period: PeriodCharge | None = None
+    series: SeriesTerms | None = None
     key: str | None = None
 
 
@@ -101,11 +105,15 @@ def performing(
 def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
     guarantees = target.guarantees or {target.dataset: plan.guarantee}
     declarations = [bond.declaration for bond in target.bonds]
+    if target.series is not None and target.period is not None:
+        return _draw(plan, ledger, target, target.series, target.period)
     new = [bond for bond in target.bonds if not bond.bound]
     if new and not _would_refuse(guarantees, ledger, target):
         for bond in new:
             bond.bind()
     if target.account is None:
+        if target.period is not None:
+            return ledger.charge_period(guarantees, target.release, target.period, declarations)
         return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.key)
     if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
@@ -114,12 +122,21 @@ def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
     return ledger.charge(guarantees[target.dataset], target.dataset, target.release, target.analyst, target.account)
 
 
+def _draw(plan: Plan, ledger: Ledger, target: ChargeTarget, terms: SeriesTerms, period: PeriodCharge) -> Entry:
+    """Open the series, if this is its first release, and enter the release; rows are read after both."""
+    status = ledger.open_series(target.dataset, terms, [bond.declaration for bond in target.bonds])
+    for bond in target.bonds:
+        if not bond.bound:
+            bond.bind()
+    return ledger.draw(plan.guarantee, target.dataset, target.release, status.price, period)
+
+
 def _would_refuse(guarantees: Mapping[str, Guarantee], ledger: Ledger, target: ChargeTarget) -> bool:
     """Whether the ledger would refuse the charge: then no rows are remembered as those of its datasets."""
     if target.account is not None:  # its budget was charged when the account was carved out
         return False
     try:
-        ledger.preview(guarantees, target.analyst, [bond.declaration for bond in target.bonds])
+        ledger.preview(guarantees, target.analyst, [bond.declaration for bond in target.bonds], target.period)
     except Refused:
         return True
     return False
@@ -164,6 +181,8 @@ def _amounts(body: Mapping[str, Any]) -> str:
 
 
 def _amount(part: Mapping[str, Any]) -> str:
+    if part.get("series") is not None:
+        return f"one of the {part['series']['releases']} releases of series {part['series']['name']}"
     if part["account"] is not None:
         return f"rho {short_up(Decimal(part['rho']), 6)} of account {part['account']} of dataset {part['dataset']}"
     if not Decimal(part["epsilon"]).is_finite():

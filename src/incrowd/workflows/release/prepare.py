@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.request import SeriesTerms
 from incrowd.core.certificate import Columns
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.linked import LinkedSchema
 from incrowd.core.plan import Output, Plan
+from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
-from incrowd.engines.local.views import Consenting, DividedRows, HeldOut
+from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodRows
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
@@ -28,6 +32,7 @@ from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.plan.outside import require_few_outside, require_outside_rules
 from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
+from incrowd.workflows.policy.periods import whole_guarantee
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.certify import PlanFacts, columns_of, dataset_of
@@ -35,6 +40,7 @@ from incrowd.workflows.release.differences import Earlier
 from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
+from incrowd.workflows.release.running import running_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +48,13 @@ class Background:
     """What the ledger and the consent registry say before a release, each read once.
 
     `ledger` is None where none was ever made, `consent` where the policy names no purpose.  `earlier` are the releases
-    that the new one is compared with.
+    that the new one is compared with.  `period` is the one that is read and charged, where the policy has periods.
     """
 
     ledger: Ledger | None = None
     consent: ConsentSnapshot | None = None
     earlier: tuple[Earlier, ...] = ()
+    period: PeriodCharge | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,11 +68,34 @@ class PolicyOrder(ReleaseOrder):
     def of(cls, plan: Plan, policy: Policy, background: Background) -> PolicyOrder:
         """Refuse a day that the calendar does not name; then fix the gate, the facts and the id of the release."""
         consent = background.consent
+        if policy.calendar is not None and background.period is None:
+            raise InvalidParameter(
+                "this policy has periods, and a release reads one of them: use incrowd series run --period "
+                f"{policy.calendar.first}."
+            )
         require_day(consent, background.earlier)
         gated = plan.gated(None if consent is None else consent.gate)
         facts = PlanFacts.of(gated, policy.hash)
-        target = ChargeTarget(policy.name, facts.new_id())
+        target = ChargeTarget(policy.name, facts.new_id(), period=background.period, series=series_terms(policy, plan))
         return cls(gated, facts, target, dataset_of(policy), partial(_columns, policy.schema), policy, background)
+
+
+def series_terms(policy: Policy, plan: Plan) -> SeriesTerms | None:
+    """Return the series that a policy has charged at once, and what all its releases guarantee together; else None."""
+    section, releases = policy.section.period, policy.releases
+    if section is None or releases is None or policy.calendar is None:
+        return None
+    single = plan.guarantee
+    whole = single if policy.method.running else whole_guarantee(single, releases, _series_delta(policy))
+    spare = releases - policy.calendar.size
+    return SeriesTerms(section.series, policy.hash, policy.calendar.size, spare, single, whole)
+
+
+def _series_delta(policy: Policy) -> Fraction:
+    """Return the δ that a policy states for all releases together."""
+    stated = policy.section.release
+    delta = stated.get("delta") if isinstance(stated, dict) else None
+    return Fraction(0) if delta is None else exact(str(delta), "delta")
 
 
 def _columns(schema: Schema, output: Output) -> Columns:
@@ -83,6 +113,8 @@ class PreparedTable(OpenedRows):
     """
 
     source: Opened
+    reading: Opened
+    """The rows that the release may read: those of its period, or the whole source."""
     engine: Engine
     key: bytes
     notes: tuple[str, ...] = ()
@@ -102,7 +134,7 @@ def prepared_table(
     """Start the engine, and open and check the rows of an order there."""
     with engine_of(order.policy.engine, data) as engine:
         prepared = prepare(order, data, engine, progress, hold_out)
-        table = Table(order.policy.schema, prepared.source, engine)
+        table = Table(order.policy.schema, prepared.reading, engine)
         require_crowds(order.policy, order.background.earlier, table, order.background.consent)
         yield prepared
 
@@ -126,14 +158,15 @@ def prepare(
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    admitted = _admitted(engine, source, policy, order.background.consent)
+    admitted = _in_period(policy, source, _admitted(engine, source, policy, order.background.consent))
+    reading = source if policy.calendar is None else _in_period(policy, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
     fingerprint = _fingerprint(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
     ledger = ensure_book(policy, order.background.ledger)
     require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
     bond = DatasetBinding.of(policy, ledger, (MarkedSource(source.address, fingerprint),))
-    notes = (*source.notes, *missing_ids(engine, source, policy.schema))
+    notes = (*source.notes, *missing_ids(engine, reading, policy.schema))
     held_out = _held_out(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
     if held_out is not None:
@@ -142,9 +175,25 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
-    require_few_outside(policy, source, engine)
+    opened: Any = running_rows(policy, ledger, table) if policy.method.running else table
+    require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
-    return PreparedTable(table, ledger, (bond,), commitment, source, engine, key, notes, held_out)
+    return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
+
+
+def _in_period(policy: Policy, source: Rows, admitted: Rows | None) -> Any:
+    """Return the rows of the period that is read, of admitted people where there is a gate; None for all rows."""
+    calendar, label = policy.calendar, policy.period
+    if calendar is None:
+        return admitted
+    if label is None:
+        raise InvalidParameter("this policy has periods: choose one, with incrowd series.")
+    if not isinstance(policy.engine, Local):
+        raise InvalidParameter(
+            "periods are read here, not on a cluster: leave --engine out, or let the cluster write the rows of a "
+            "period to a file."
+        )
+    return PeriodRows(admitted or source, calendar, label, policy.schema[calendar.decides])
 
 
 def _admitted(engine: Engine, source: Opened, policy: Policy, consent: ConsentSnapshot | None) -> Rows | None:
@@ -181,7 +230,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     """
     require_outside_rules(policy)
     source = open_data(data, policy, engine)
-    rows = _admitted(engine, source, policy, admit(policy, data)) or source
+    rows = _in_period(policy, source, _admitted(engine, source, policy, admit(policy, data))) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     fingerprint = _fingerprint(engine, rows, policy, key, progress)
     ledger = find_book(policy)

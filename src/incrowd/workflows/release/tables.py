@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
@@ -23,7 +24,7 @@ from incrowd.workflows.consent.participants import keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
-from incrowd.workflows.policy.internal import internal_folder, write_private
+from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
 from incrowd.workflows.policy.policy import Policy, PolicyLike
 from incrowd.workflows.registry import MODELS
@@ -56,7 +57,8 @@ class ReleaseTerms:
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
     release that is tried again with the same `key` is the same release.
     `before_charge` is called once everything is checked that can be refused: nothing is spent yet.  `searched` says
-    that a search chose the policy's parameters by scores of the rows.
+    that a search chose the policy's parameters by scores of the rows.  `period` is the one that is charged, where the
+    policy was read for one.
     """
 
     hold_out: Fraction | None = None
@@ -64,10 +66,10 @@ class ReleaseTerms:
     key: str | None = None
     before_charge: Callable[[], None] | None = None
     searched: bool = False
+    period: PeriodCharge | None = None
 
 
 AS_IT_IS = ReleaseTerms()
-_FOR_HOLDER = "cells.json"
 
 
 def share_of(text: str | None) -> Fraction | None:
@@ -132,7 +134,7 @@ def release_in_memory(
     terms: ReleaseTerms = AS_IT_IS,
 ) -> tuple[Any, Certificate]:
     """Charge a policy's plan, or another plan for its rows, and carry it out; return the output and its certificate."""
-    background = Background(find_book(policy), admit(policy, data))
+    background = Background(find_book(policy), admit(policy, data), period=terms.period)
     if not terms.anyway:
         require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
@@ -205,7 +207,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
     if not terms.anyway:
         require_linked(policy, earlier)
-    background = Background(ledger, admit(policy, data), earlier)
+    background = Background(ledger, admit(policy, data), earlier, terms.period)
     steps = (*_hold_out(terms), *_selected(policy, background, terms), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
@@ -247,7 +249,7 @@ def _accompany(
     policy, background, prepared = order.policy, order.background, made.opened
     written = Written(certificate, stage.public, order.plan.smallest_class)
     notes = hold_against(written, background.earlier, policy)
-    table = Table(policy.schema, prepared.source, prepared.engine)
+    table = Table(policy.schema, prepared.reading, prepared.engine)
     people = participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
     internal = write_internal(stage, order, folder, prepared.key, source)
@@ -256,7 +258,7 @@ def _accompany(
         keep_held_out(prepared.held_out, internal)
     holder = getattr(made.output, "holder", None)
     if holder:
-        write_private(internal / _FOR_HOLDER, holder)
+        write_private(internal / FOR_HOLDER, holder)
     stages = getattr(made.output, "stages", ())
     if stages:
         keep_steps(internal, stages, made.output.quasi)

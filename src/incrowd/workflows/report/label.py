@@ -70,6 +70,7 @@ def label_of(certificate: Certificate, published: Description) -> Label:
     answers = (
         *(_bounded(certificate, odds) if odds.bounded else _unbounded(certificate, published)),
         LabelLine("What was published?", published.short, published.full),
+        *_periods(certificate, total),
         _history(certificate, total),
     )
     return Label(odds, total, _alerts(certificate, odds, total), answers)
@@ -204,6 +205,9 @@ def _protected(certificate: Certificate, *, bounded: bool) -> LabelLine:
     if unit.kind is Kind.PERSON:
         reads = next((claim.reads for claim in certificate.claims if claim.reads is not None), None)
         short, full = "Each person", f"The column “{unit.column}” identifies people; {reads or _rows(unit)}."
+    elif unit.kind is Kind.PERSON_PERIOD:
+        short = "Each person in one period"
+        full = f"The column “{unit.column}” identifies people; in each period, {_rows(unit)}."
     elif unit.kind is Kind.ROW:
         short, full = "Each row", "Each row is one person: nobody may have more than one row in the table."
     else:
@@ -214,6 +218,9 @@ def _protected(certificate: Certificate, *, bounded: bool) -> LabelLine:
         else "Protected: whether one edge exists. Other edges of the same two nodes are protected one by one and may "
         "reveal it. Not protected: nodes, their number and their columns."
         if unit.kind is Kind.RELATION
+        else "Protected: whether someone has rows in this period, and what they say. For somebody in several periods "
+        "the losses add up."
+        if unit.kind is Kind.PERSON_PERIOD and unit.adjacency is Adjacency.ADD_REMOVE
         else "Protected: whether someone is in the data, and so everything about that person."
         if unit.adjacency is Adjacency.ADD_REMOVE
         else "Protected: what someone's record says. Not protected: how many people are in the data."
@@ -232,6 +239,31 @@ def _rows(unit: Unit) -> str:
     if unit.more is ExtraRowsRule.REFUSE:
         return f"nobody has more than {few}: the source was checked, and publication shows that it passed"
     return "one row of each is used" if unit.max_rows == 1 else f"at most {few} of each are used"
+
+
+def _periods(certificate: Certificate, total: Odds) -> tuple[LabelLine, ...]:
+    """Say what adds up for somebody in all periods published so far; that number of periods is public."""
+    account, unit = certificate.accounting.period, certificate.guarantee.unit
+    if account is None:
+        return ()
+    everywhere = f"For somebody in all {counted(account.published, 'period')} published so far, with everything else "
+    whole = f"{everywhere}charged to this dataset: {total.numbers if total.bounded else 'no bound'}."
+    spent = Odds.of(account.spent)
+    if account.releases is not None:
+        planned = counted(account.releases, "release")
+        short = f"{planned} charged together"
+        own = f"All {planned} together, for somebody in every one: {Odds.of(certificate.accounting.spent).numbers}."
+    elif unit.kind is Kind.PERSON_PERIOD:
+        short = f"{account.label}: {spent.numbers}"
+        own = (
+            f"Adding or removing one person's rows of {account.label}, in every version of the file, changes the "
+            f"probability of any result by a factor e^ε at most, plus δ: {spent.numbers}. For somebody in several "
+            "periods these add up."
+        )
+    else:
+        short = f"{account.label}: {spent.numbers}"
+        own = f"What was charged for {account.label} and for all periods: {spent.numbers}. Periods add up."
+    return (LabelLine("Somebody in several periods", short, f"{own} {whole}"),)
 
 
 def _history(certificate: Certificate, total: Odds) -> LabelLine:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import encode
 from incrowd.core.limits import CERTIFICATE_BYTES, check_depth, check_size
-from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, steps_around
+from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.choices import LevelsByLook
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import walk
 from incrowd.drawing.card import card, facts
 from incrowd.engines.regular_file import identity_of, is_regular, open_regular, read_bounded
@@ -352,11 +353,21 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     gate, planned = gate_of(certificate.steps), policy.gate
     if (gate is None) != (planned is None) or (planned and gate and not gate.follows(planned)):
         return Problem("the policy checks another consent, or none")
+    if not _same_period(certificate, policy):
+        return Problem("the policy has other periods, or none")
     made = replace(made, steps=own_steps(made.steps)).led_by(*steps_around(certificate.steps))
     same = (made.method, made.steps, made.guarantee, made.claims) == stated
     if not same or columns != encode(certificate.schema.columns):
         return Problem("the recomputed plan has other steps, guarantees, claims or columns")
     return _declared_otherwise(certificate, policy)
+
+
+def _same_period(certificate: Certificate, policy: Policy) -> bool:
+    """Whether a certificate reads a period of the policy's calendar, exactly where the policy has one."""
+    step = period_of(certificate.steps)
+    if step is None or policy.calendar is None or certificate.method.name in ("question", "private look"):
+        return step is None and (policy.calendar is None or certificate.method.name in ("question", "private look"))
+    return step == ReadPeriod.of(policy.calendar, step.label, policy.releases) and step.label is not None
 
 
 def _declared_otherwise(certificate: Certificate, policy: Policy) -> Problem | None:
@@ -398,7 +409,8 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
     )
     if entry is None or not paid or entry.body.get("release") != id_:
         return f"entry {anchor.sequence} is not the charge of this release"
-    accounting = accounting_of(paid[0], standing_at(ledger, paid[0].dataset, anchor.sequence))
+    standing = standing_at(ledger, paid[0].dataset, anchor.sequence, entry.period)
+    accounting = accounting_of(paid[0], standing, entry.period)
     if paid[0].dataset != certificate.dataset.name or accounting != certificate.accounting:
         return f"entry {anchor.sequence} has other amounts, or another dataset"
     for look in (step for step in walk(certificate.steps) if isinstance(step, LevelsByLook)):

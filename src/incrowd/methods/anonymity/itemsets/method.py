@@ -22,7 +22,6 @@ from incrowd.core.sets import Rows, Sets, read_sets
 from incrowd.core.steps.rows import Recode, recode
 from incrowd.core.steps.step import Step, fold
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind
 from incrowd.criteria.itemsets import KmAnonymity, KmClaim, check, smallest_support
 from incrowd.criteria.measure import Measured
 from incrowd.errors import InvalidParameter
@@ -98,7 +97,7 @@ class Itemsets(Method):
     def plan(self, schema: Schema) -> Plan:
         """Guarantee a form, from the schema alone; k^m-anonymity allows rows that are like no other."""
         steps = self.steps(schema)
-        if schema.unit.kind is Kind.PERSON:
+        if schema.unit.kind.of_people:
             raise InvalidParameter(
                 "method itemsets reads all items of a person from one row: gather them there, and leave the unit's "
                 "column out."

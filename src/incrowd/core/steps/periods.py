@@ -1,0 +1,106 @@
+"""Periods: the step of a release that reads the rows of one period."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from incrowd.core.calendar import UNKNOWN, Calendar, Every, Undated
+from incrowd.core.claims.claim import proved
+from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
+from incrowd.core.steps.step import Step
+from incrowd.core.terms import Condition, Exposure
+from incrowd.core.unit import Kind
+from incrowd.core.words import counted
+
+if TYPE_CHECKING:
+    from incrowd.core.claims.claim import Claim
+
+ONE_PERIOD = Condition(
+    "one-period",
+    "each row belongs to one period, by its own date alone, and this release reads the rows of its period and nothing "
+    "of others but what was published",
+    "A neighboring history lacks one person's rows, of one period or of all, in every version of the file.  A row that "
+    "is corrected from one period to another is read in both, and both are charged.",
+)
+HABITS = Exposure(
+    "habits",
+    "what is true of somebody in several periods: for that the losses of these periods add up, as the accounting says",
+)
+
+
+@dataclass(frozen=True)
+class ReadPeriod(Step):
+    """Only rows of one period are read; the period is a function of the row alone.
+
+    Guarantee: unchanged.  For a person in one period, releases of other periods read none of that person's rows of this
+    one (McSherry 2009).  For a person in several periods the losses add up, never as those of a group: each period has
+    randomness of its own.
+
+    `label` is None in a plan for any period.  `releases` is their number where they were charged at once.
+    """
+
+    kind: ClassVar[str] = "read one period"
+    title: ClassVar[str] = "Rows of one period"
+    glyph: ClassVar[str | None] = "fewer"
+
+    column: str
+    every: Every
+    first: str
+    last: str
+    label: str | None = None
+    zone: str | None = None
+    undated: Undated = Undated.DROP
+    arrival: str | None = None
+    releases: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is not None:
+            self.calendar.require(self.label)
+
+    @classmethod
+    def of(cls, calendar: Calendar, label: str | None, releases: int | None) -> ReadPeriod:
+        """Return the step that reads a period of a calendar."""
+        first, last, zone = calendar.first, calendar.last, calendar.zone
+        rules = (first, last, label, zone, calendar.undated, calendar.arrival)
+        return cls(calendar.column, calendar.every, *rules, releases)
+
+    @property
+    def calendar(self) -> Calendar:
+        """The calendar that says which rows belong to which period."""
+        return Calendar(self.column, self.every, self.first, self.last, self.zone, self.undated, self.arrival)
+
+    @property
+    def sentence(self) -> str:
+        which = f"one {self.every}" if self.label is None else self.label
+        where = self.arrival or self.column
+        read = f"Only rows of {which} take part, by their own date in “{where}”"
+        zone = f", read in the time zone {self.zone}" if self.zone else ""
+        if self.label == UNKNOWN:
+            read, zone = f"Only rows without a readable date in “{where}” take part", ""
+        undated = (
+            "Rows without a date are a period of their own."
+            if self.undated is Undated.UNKNOWN
+            else "Rows without a date take part in no release."
+        )
+        late = (
+            f"A late row or a correction counts in the {self.every} in which it arrived."
+            if self.arrival
+            else "Rows that come after the release of their period take part in none."
+        )
+        series = "" if self.releases is None else f" {self._series}"
+        return f"{read}{zone}. {undated} {late}{series}"
+
+    @property
+    def _series(self) -> str:
+        return f"{counted(self.releases or 0, 'release')} were planned and charged together; fewer are not cheaper."
+
+    def amend(self, claim: Claim) -> Claim:
+        """Add what the period needs, and what one period's guarantee does not protect."""
+        bounded = isinstance(claim, Private | SampledCrowd | Surveyed | Concentrated)
+        open_ = (HABITS,) if bounded and claim.unit.kind is Kind.PERSON_PERIOD else ()
+        return replace(
+            claim,
+            preconditions=(*claim.preconditions, *proved(ONE_PERIOD)),
+            not_protected=(*claim.not_protected, *open_),
+        )

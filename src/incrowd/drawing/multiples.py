@@ -1,0 +1,79 @@
+"""Small multiples: one small chart a cell, over periods, each with the same axes and a band of error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from incrowd.drawing.markup import joined, tag
+
+_WIDE, _TALL, _GAP, _TITLE, _ACROSS = 220, 84, 16, 18, 3
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """One small chart: its name, and (period, value) points in order; a gap is a period without a release."""
+
+    name: str
+    points: Sequence[tuple[int, float]]
+
+
+def multiples(title: str, charts: Sequence[Multiple], within: float, periods: int) -> Markup:
+    """Return small charts with common axes, from period 1 to the last; `within` is the half width of the band."""
+    values = [value for chart in charts for _, value in chart.points]
+    low, high = min(0.0, *(value - within for value in values)), max(1.0, *(value + within for value in values))
+    parts = [tag("title", title)]
+    for place, chart in enumerate(charts):
+        left = (place % _ACROSS) * (_WIDE + _GAP)
+        top = (place // _ACROSS) * (_TALL + _TITLE + _GAP)
+        parts.append(tag("g", *_chart(chart, (low, high), within, periods), transform=f"translate({left} {top})"))
+    rows = -(-len(charts) // _ACROSS)
+    wide = min(len(charts), _ACROSS) * (_WIDE + _GAP)
+    tall = rows * (_TALL + _TITLE + _GAP)
+    return Markup('<svg viewBox="0 0 {} {}" role="img" class="multiples" aria-label="{}">{}</svg>').format(
+        wide, tall, title, joined(parts)
+    )
+
+
+def _chart(chart: Multiple, ends: tuple[float, float], within: float, periods: int) -> list[Markup]:
+    low, high = ends
+    scale = (high - low) or 1.0
+
+    def x(period: int) -> float:
+        return round((period - 1) * _WIDE / max(1, periods - 1), 1)
+
+    def y(value: float) -> float:
+        return round(_TITLE + _TALL * (high - value) / scale, 1)
+
+    parts = [
+        tag("text", chart.name[:34], x=0, y=_TITLE - 6, class_="name"),
+        tag("line", x1=0, x2=_WIDE, y1=y(0), y2=y(0), class_="zero"),
+        tag("text", f"{high:,.0f}", x=_WIDE, y=_TITLE + 9, text_anchor="end", class_="end"),
+    ]
+    for run in _runs(chart.points):
+        if len(run) == 1:
+            parts.append(tag("circle", cx=x(run[0][0]), cy=y(run[0][1]), r=2, class_="value"))
+            continue
+        above = [f"{x(period)},{y(value + within)}" for period, value in run]
+        below = [f"{x(period)},{y(value - within)}" for period, value in reversed(run)]
+        parts.append(tag("polygon", points=" ".join((*above, *below)), class_="band"))
+        line = " ".join(f"{x(period)},{y(value)}" for period, value in run)
+        parts.append(tag("polyline", points=line, class_="line"))
+    return parts
+
+
+def _runs(points: Sequence[tuple[int, float]]) -> list[list[tuple[int, float]]]:
+    """Return the points in runs of consecutive periods: a line is not drawn across a missing one.
+
+    >>> [len(run) for run in _runs([(1, 5.0), (2, 6.0), (4, 7.0)])]
+    [2, 1]
+    """
+    runs: list[list[tuple[int, float]]] = []
+    for point in points:
+        if runs and runs[-1][-1][0] == point[0] - 1:
+            runs[-1].append(point)
+        else:
+            runs.append([point])
+    return runs

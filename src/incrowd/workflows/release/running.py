@@ -1,0 +1,61 @@
+"""Running counts: what earlier periods of a series left with the data holder, found by the ledger and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.table import Table
+from incrowd.errors import InvalidParameter, Refused
+from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
+from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import FingerprintFile
+
+
+def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
+    """Return the rows of a period with its past: the periods whose release was delivered.
+
+    A missing period counts as one without rows: nothing of it was published, and nothing of it enters later.
+    """
+    calendar, label = policy.calendar, policy.period
+    if calendar is None or label is None:
+        raise InvalidParameter(f"{policy.method.name} counts over periods: release one with incrowd series run.")
+    if policy.gate is not None:
+        raise InvalidParameter(
+            f"{policy.method.name} keeps people counted who withdraw later, so it cannot follow a purpose: release "
+            "period by period with another method."
+        )
+    number = calendar.labels.index(label) + 1
+    past = tuple(sorted(_past(policy, ledger), key=lambda period: period.number))
+    if past and past[-1].number >= number:
+        raise Refused(
+            f"period {past[-1].label} was released before {label}: running counts go forward, and an earlier period "
+            "stays missing. Nothing was charged."
+        )
+    return RunningRows(table, number, label, past, FingerprintFile.of(policy).key())
+
+
+def _past(policy: Policy, ledger: Ledger) -> Iterator[PastPeriod]:
+    section = policy.section.period
+    runs = {} if section is None else ledger.runs(policy.name, section.series)
+    for label, releases in runs.items():
+        for run in releases:
+            if ledger.conclusions(run["release"])[-1:] not in ((), (None,)):
+                yield _state_of(policy, label, run["release"])
+
+
+def _state_of(policy: Policy, label: str, release: str) -> PastPeriod:
+    """Return what was kept of a published period; without it the series cannot go on."""
+    file = internal_folder(policy, release) / FOR_HOLDER
+    try:
+        period = PastPeriod.from_json(json.loads(file.read_text(encoding="utf-8"))["running"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise Refused(
+            f"the counts of period {label} are not in {file}, and later periods depend on them. Nothing was charged. "
+            "Put them back from a copy; recomputing them from a file that changed since would not be covered."
+        ) from None
+    if period.label != label:
+        raise Refused(f"{file} holds another period than {label}: put the right one back. Nothing was charged.")
+    return period

@@ -1,0 +1,100 @@
+"""Series killed without warning at random moments, again and again, until every period is published or missing.
+
+    python -m tests.workflows.series.kills --kills 200 [--seed 7]
+
+Each process runs all open periods and is killed with SIGKILL.  Then nothing was charged twice, no period was published
+twice, and what was published never changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.series.series import Series, State
+
+
+def scene(folder: Path) -> Path:
+    """Write rows and a policy with many daily periods into a folder."""
+    days = [f"2025-01-{1 + n % 28:02}" for n in range(200)]
+    rows = "\n".join(f"p{n % 50},{'a' if n % 3 else 'b'},{day}" for n, day in enumerate(days))
+    (folder / "rows.csv").write_text(f"id,cell,day\n{rows}\n", encoding="utf-8")
+    policy: dict[str, Any] = {
+        "incrowd": 1,
+        "dataset": {"name": "days", "unit": {"column": "id"}},
+        "source": "rows.csv",
+        "columns": {
+            "id": {"role": "identifier"},
+            "cell": {"categories": ["a", "b"]},
+            "day": {"role": "withheld", "type": "date"},
+        },
+        "period": {"column": "day", "every": "day", "first": "2025-01-01", "last": "2026-02-04"},
+        "release": {"method": "private-histogram", "columns": ["cell"], "epsilon": "1/1000"},
+        "budget": {"epsilon": 1},
+    }
+    path = folder / "policy.yaml"
+    path.write_text(json.dumps(policy), encoding="utf-8")
+    return path
+
+
+def play(folder: Path, kills: int, seed: int) -> dict[State, int]:
+    """Kill a running series so many times, and check after each kill; return how many periods are in which state."""
+    chance, policy = random.Random(seed), scene(folder)
+    out = folder / "out"
+    seen: dict[str, str] = {}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # each line is read when its period is done
+    for _ in range(kills):
+        command = [sys.executable, "-m", "incrowd", "series", "run", "--policy", str(policy), "--out", str(out)]
+        line = [*command, "--until", "2026-02-04"]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
+        assert process.stdout is not None
+        for _ in range(len(seen) + chance.randint(0, 1)):
+            process.stdout.readline()
+        time.sleep(0.25 * chance.random())
+        process.kill()
+        process.communicate()
+        seen = check(policy, out, seen)
+    states = [period.state for period in Series.of(load_policy(policy)).status()]
+    return {state: states.count(state) for state in State}
+
+
+def check(policy: Path, out: Path, seen: dict[str, str]) -> dict[str, str]:
+    """Hold what is published against the ledger and against what was published before."""
+    read = load_policy(policy)
+    series = Series.of(read)
+    if series.ledger is None:
+        return {}
+    ledger: Ledger = series.ledger
+    status = series.status() if ledger.knows("days") else ()
+    for period in status:
+        assert len(period.releases) <= 1, "a period was charged twice"
+    charged = sum(bool(period.releases) for period in status)
+    total = ledger.standing("days").totals.spent.epsilon if status else 0
+    assert total * 1000 == charged, "the total is not that of the periods that were opened"
+    assert not status or ledger.check().ok
+    folders = [folder for folder in sorted(out.glob("20*")) if folder.is_dir()]
+    published = {folder.name: (folder / "data.parquet").read_bytes().hex() for folder in folders}
+    assert all(published[label] == content for label, content in seen.items()), "published numbers changed"
+    states = {period.label: period.state for period in status}
+    assert all(states[label] is State.PUBLISHED for label in published), "what appeared is not in the ledger"
+    return published
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        result = play(Path(temporary), options.kills, options.seed)
+    print(f"{options.kills} kills: " + ", ".join(f"{count} {state}" for state, count in result.items()))

@@ -1,0 +1,266 @@
+"""Series: what is published once stays, what is lost is missing, and nothing is drawn or charged twice."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from incrowd.accounting.budget import Amount
+from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
+from incrowd.methods.histograms.private import PrivateHistogram
+from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.tables import release, release_to
+from incrowd.workflows.series.outlook import outlook_of
+from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
+from incrowd.workflows.verify.verify import verify
+from tests.policies import changed
+
+POLICY: dict[str, Any] = {
+    "incrowd": 1,
+    "dataset": {"name": "stays", "unit": {"column": "patient", "max_rows": 2}},
+    "columns": {
+        "patient": {"role": "identifier"},
+        "ward": {"categories": ["Ärzte", "B"]},
+        "discharged": {"role": "withheld", "type": "date"},
+    },
+    "period": {"column": "discharged", "every": "month", "first": "2025-01", "last": "2025-04"},
+    "release": {"method": "private-histogram", "columns": ["ward"], "epsilon": "1/10"},
+    "budget": {"epsilon": 1},
+}
+MONTHS = ("2025-01", "2025-02", "2025-03", "2025-04")
+RUNNING = {"method": "continual", "columns": ["ward"], "epsilon": 1, "delta": "1e-6", "participations": 1}
+SAFE = {"method": "safe", "levels": {"ward": 0}, "rate": "1/10", "epsilon": 1, "delta": "1e-6"}
+
+
+def rows(months: tuple[str, ...] = MONTHS[:3], each: int = 40) -> pa.Table:
+    """Return rows of some months, and a few without a date; the last month has none."""
+    people: list[tuple[str, str, str | None]] = [
+        (f"p{n % 29}", "Ärzte" if n % 3 else "B", f"{month}-{1 + n % 28:02}") for month in months for n in range(each)
+    ]
+    people += [("p1", "B", None), ("p2", "B", "")]
+    names = ("patient", "ward", "discharged")
+    return pa.table({name: pa.array([row[place] for row in people], pa.string()) for place, name in enumerate(names)})
+
+
+def policy_in(folder: Path, **changes: Any) -> Policy:
+    return load_policy(changed(POLICY, ledger=f"sqlite:///{folder}/ledger.sqlite", **changes), folder=folder)
+
+
+def place(folder: Path, label: str) -> Destination:
+    return Destination(folder / "out" / label, "csv")
+
+
+def counts(run: SeriesRun) -> dict[Any, int]:
+    assert run.folder is not None
+    (file,) = run.folder.glob("*.csv")
+    lines = [line.split(",") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return {line[0]: int(line[1]) for line in lines}
+
+
+def test_a_period_again_returns_what_was_published(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path)
+    first = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    again = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    elsewhere = run_period(rows(), policy, MONTHS[0], place(tmp_path / "other", MONTHS[0]))
+    assert (first.new, again.new, elsewhere.new) == (True, False, False)
+    assert counts(first) == counts(again) == counts(elsewhere)
+    ledger = Series.of(policy).ledger
+    assert ledger is not None
+    assert ledger.standing("stays").totals.spent == Amount.up("0.1", 0)
+    (tmp_path / "out" / MONTHS[0]).rename(tmp_path / "gone")
+    with pytest.raises(Refused, match="nothing is drawn again"):
+        run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+
+
+def test_a_release_reads_the_rows_of_its_period_and_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    original = PrivateHistogram.release
+
+    def watched(self: PrivateHistogram, table: Any, coins: Any) -> Any:
+        batches = table.rows.batches(["discharged"])
+        counted.append(sum(batch.num_rows for batch in batches))
+        return original(self, table, coins)
+
+    monkeypatch.setattr(PrivateHistogram, "release", watched)
+    policy = policy_in(tmp_path)
+    made = list(run_series(rows(each=31), policy, tmp_path / "out"))
+    assert counted == [31, 31, 31, 0]  # the month without rows is released, too
+    assert all(isinstance(run, SeriesRun) and run.new for run in made)
+    outcome = verify(tmp_path / "out" / MONTHS[3])
+    assert outcome.passed, outcome.failure
+
+
+def test_the_certificate_says_what_adds_up_for_somebody_in_all_periods(tmp_path: Path) -> None:
+    unit = {"column": "patient", "max_rows": 2, "per": "period"}
+    policy = policy_in(tmp_path, dataset__unit=unit, budget={"epsilon": "1/10", "total": {"epsilon": "3/10"}})
+    for label in MONTHS[:3]:
+        run = run_period(rows(), policy, label, place(tmp_path, label))
+    accounting = run.certificate.accounting
+    assert accounting.period is not None
+    assert (accounting.period.label, accounting.period.published) == (MONTHS[2], 3)
+    assert (accounting.period.spent.epsilon, accounting.total.epsilon) == ("0.1", "0.3")
+    page = (tmp_path / "out" / MONTHS[2] / "report.html").read_text(encoding="utf-8")
+    assert "For somebody in all 3 periods published so far" in page
+    assert "in every version of the file" in page
+    assert verify(tmp_path / "out" / MONTHS[2], policy=policy).passed
+    with pytest.raises(BudgetExceeded, match="all periods together"):
+        run_period(rows(), policy, MONTHS[3], place(tmp_path, MONTHS[3]))
+
+
+def test_a_lost_period_is_missing_until_it_is_charged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = policy_in(tmp_path)
+
+    def fail(*_: Any) -> Any:
+        raise Refused("the disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PrivateHistogram, "release", fail)
+        with pytest.raises(Refused, match="not refunded"):
+            run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    with pytest.raises(Refused, match="is missing"):
+        run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    later = list(run_series(rows(), policy, tmp_path / "out", MONTHS[1]))
+    assert isinstance(later[0], PeriodStatus)
+    assert [period.state for period in Series.of(policy).status()][:2] == [State.MISSING, State.PUBLISHED]
+    again = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]), again=True)
+    assert again.certificate.accounting.period is not None
+    assert again.certificate.accounting.period.spent.epsilon == "0.2"  # in sequence with the lost one
+
+
+def test_a_changed_policy_is_refused_or_charged_in_sequence(tmp_path: Path) -> None:
+    run_period(rows(), policy_in(tmp_path), MONTHS[0], place(tmp_path, MONTHS[0]))
+    other = policy_in(tmp_path, release__epsilon="1/5")
+    with pytest.raises(Refused, match="another version of the policy"):
+        run_period(rows(), other, MONTHS[0], place(tmp_path, MONTHS[0]))
+    made = run_period(rows(), other, MONTHS[0], place(tmp_path / "second", MONTHS[0]), again=True)
+    assert made.certificate.accounting.total.epsilon == "0.3"
+    quarters = {"every": "quarter", "first": "2025-Q1", "last": "2025-Q4"}
+    zoned = policy_in(tmp_path, **{f"period__{name}": value for name, value in quarters.items()})
+    with pytest.raises(Refused, match="a row can be in two periods"):
+        run_period(rows(), zoned, "2025-Q2", place(tmp_path, "2025-Q2"))
+
+
+def test_releases_priced_together_cost_what_the_whole_series_costs(tmp_path: Path) -> None:
+    policy = policy_in(
+        tmp_path,
+        dataset__unit={"column": "patient", "max_rows": 1},
+        period__charge="series",
+        period__last="2025-12",
+        release=SAFE,
+        dataset__rows=4000,
+        budget={"epsilon": 1, "delta": "1e-6"},
+    )
+    assert policy.method.k == 10  # type: ignore[attr-defined]  # month by month it would be 62
+    made = [run_period(rows(each=800), policy, label, place(tmp_path, label)) for label in MONTHS[:2]]
+    for run in made:
+        assert run.certificate.accounting.total == run.certificate.accounting.spent
+        assert Fraction(run.certificate.accounting.spent.epsilon) <= 1
+        assert run.certificate.accounting.period is not None
+        assert run.certificate.accounting.period.releases == 12
+    outcome = verify(tmp_path / "out" / MONTHS[1], policy=policy)
+    assert outcome.passed, outcome.failure
+    lines = dict(outlook_of(policy).lines)
+    assert "charged at the first period" in lines["somebody in all periods"]
+
+
+def test_running_counts_go_on_from_what_was_kept_and_refuse_what_is_gone(tmp_path: Path) -> None:
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    runs = [run_period(rows(), policy, label, place(tmp_path, label)) for label in MONTHS[:2]]
+    outcome = verify(tmp_path / "out" / MONTHS[1], policy=policy)
+    assert outcome.passed, outcome.failure
+    text = (tmp_path / "out" / MONTHS[1] / "data.csv").read_text(encoding="utf-8").splitlines()
+    before = (tmp_path / "out" / MONTHS[0] / "data.csv").read_text(encoding="utf-8").splitlines()
+    assert text[: len(before)] == before  # numbers that were published never change
+    kept = tmp_path / ".incrowd" / "internal" / runs[0].certificate.id / "cells.json"
+    assert set(json.loads(kept.read_text())["running"]) == {"number", "label", "counts", "measured", "people"}
+    kept.unlink()
+    with pytest.raises(Refused, match="later periods depend on them"):
+        run_period(rows(), policy, MONTHS[2], place(tmp_path, MONTHS[2]))
+    ledger = Series.of(policy).ledger
+    assert ledger is not None
+    assert ledger.check().ok
+
+
+def test_running_counts_go_forward_only(tmp_path: Path) -> None:
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    with pytest.raises(Refused, match="go forward"):
+        run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+
+
+def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
+    from incrowd.methods.histograms.continual.method import CHECK
+    from incrowd.methods.histograms.continual.running import RunningCounts
+    from incrowd.verifier.judge import statement_of
+    from incrowd.workflows.verify.verify import read_certificate
+
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    for label in MONTHS[:2]:
+        run_period(rows(), policy, label, place(tmp_path, label))
+    statement = statement_of(read_certificate(tmp_path / "out" / MONTHS[1]))
+    table = CHECK.reopen(statement, (tmp_path / "out" / MONTHS[1] / "data.csv",)).table
+    assert CHECK.recount(statement, RunningCounts(table)) is None
+    for name in ("measured", "count", "total", "window", "number"):
+        column = table[name].to_numpy().copy()
+        column[-1] += 9 * 4096 if name == "measured" else 9
+        forged = table.set_column(table.column_names.index(name), name, pa.array(column))
+        assert CHECK.recount(statement, RunningCounts(forged)) is not None, name
+    assert CHECK.recount(statement, RunningCounts(table.slice(1))) is not None
+
+
+def test_a_closed_series_releases_nothing_more(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path)
+    with pytest.raises(InvalidParameter, match="nothing to close"):
+        close_series(policy, "owner", "the survey ended")
+    run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    close_series(policy, "owner", "the survey ended")
+    with pytest.raises(Refused, match="is closed"):
+        run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"period__zone": "Europe/Berlin"}, "have no time zone"),
+        ({"period__zone": "Europe/Atlantis", "columns__discharged__type": "text"}, "no time zone"),
+        ({"columns__discharged__type": "text"}, "write zone:"),
+        ({"period__first": "2025-13"}, "written like 2025-03"),
+        ({"period__first": "2025-05"}, "swap them"),
+        ({"period__column": "admitted"}, "no column 'admitted'"),
+        ({"dataset__unit": {}}, "name the person ID column"),
+        ({"budget__total": {"epsilon": 1}}, "leave total out"),
+        ({"period": None, "budget__window": {"periods": 3, "epsilon": 1}}, "for a table with period:"),
+        ({"period": None, "release": RUNNING}, "add period:"),
+        ({"dataset__unit__per": "period", "period__charge": "series"}, "takes part in one release"),
+        ({"period__spare": 1}, "leave spare out"),
+        ({"release": {**RUNNING, "periods": 7}}, "but there are 4"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused_with_the_way_out(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        policy_in(tmp_path, **changes)
+
+
+def test_other_roads_refuse_a_policy_with_periods(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path)
+    with pytest.raises(InvalidParameter, match="series run --period 2025-01"):
+        release(rows(), policy)
+    with pytest.raises(InvalidParameter, match="series run"):
+        release_to(rows(), policy, place(tmp_path, "x"))
+    with pytest.raises(InvalidParameter, match="outside the policy's periods"):
+        run_period(rows(), policy, "2026-01", place(tmp_path, "2026-01"))
+    assert not (tmp_path / "ledger.sqlite").exists()
