@@ -2,6 +2,8 @@
 
     INCROWD_ADULT=folder python bench/learning.py            # every table; a classifier, regressor, k-means, PCA
     python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
+    python bench/learning.py --clusters                      # k-means by clusters, columns, distance; PCA of wine
+    python bench/learning.py --intervals                     # how often intervals of linear models hold the truth
     python bench/learning.py --rehearsals                    # only what `incrowd plan` expects of each of them
 
 Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
@@ -210,6 +212,77 @@ def everything(seeds: int) -> None:
         row(data, {"method": "pca", "components": 3, "columns": names}, variance, seeds)
 
 
+def clusters(seeds: int) -> None:
+    """Print the cost of k-means on the rows of `learning_peers.blobs`, with and without a number of rows, and PCA."""
+    from bench.learning_peers import BLOBS, blobs
+
+    for k, width, kind in BLOBS:
+        columns = {f"c{place}": {"type": "decimal", "bounds": [-1, 1]} for place in range(width)}
+        for expected in ({}, {"expected_rows": 2000}):
+            shown = []
+            for epsilon in EPSILONS:
+                release = {"method": "kmeans", "clusters": k, "epsilon": epsilon, "delta": "1e-6", **expected}
+                costs = []
+                for seed in range(seeds):
+                    x = blobs(k, width, kind, seed)
+                    table = pa.table({name: x[:, place] for place, name in enumerate(columns)})
+                    data = Data("blobs", table, columns, "")
+                    costs += distances(data, learned(data, table, release), table)
+                shown.append(f"{np.mean(costs):.4f}")
+            print(f"{k} clusters, {width:2d} columns, {kind:6s} {' '.join(shown)}  {expected or ''}", flush=True)
+    wine = bundled("wine")
+    names = [name for name in wine.columns if name != wine.target]
+    row(wine, {"method": "pca", "components": 3, "columns": names}, variance, seeds)
+
+
+def population(kind: str, number: int, chance: np.random.Generator) -> tuple[pa.Table, NDArray[np.float64]]:
+    """Return rows whose line is known: two numbers and a category, plain or skewed with errors that are not normal."""
+    if kind == "plain":
+        x, z = chance.uniform(-1, 1, number), np.clip(chance.normal(0, 0.4, number), -1, 1)
+        error = chance.normal(0, 0.3, number)
+    else:
+        x, z = chance.beta(2, 4, number) * 2 - 1, chance.beta(4, 3, number) * 2 - 1
+        z = np.clip(0.6 * z + 0.4 * x, -1, 1)
+        error = 0.25 * (chance.chisquare(4, number) - 4) / 2.83
+    town = chance.choice(["Łódź", "Örebro", "Ψ"], number, p=[0.5, 0.3, 0.2])
+    true = np.array([0.8, -0.5, 0.3, -0.4, 0.1])  # x, z, Örebro, Ψ, intercept
+    y = true[0] * x + true[1] * z + true[2] * (town == "Örebro") + true[3] * (town == "Ψ") + true[4] + error
+    return pa.table({"x": x, "z": z, "town": town, "y": y}), true
+
+
+def intervals(seeds: int) -> None:
+    """Print the share of 95 % intervals that hold the truth: of coefficients, and of fresh rows."""
+    columns: dict[str, Any] = {name: {"type": "decimal", "bounds": [-1, 1]} for name in "xz"}
+    columns |= {"town": {"categories": ["Łódź", "Örebro", "Ψ"]}, "y": {"type": "decimal", "bounds": [-4, 4]}}
+    for kind in ("plain", "skewed"):
+        for rows in (5_000, 50_000):
+            for epsilon in ("0.5", "1", "3", "20"):
+                held, inside, none, wide = [], [], 0, []
+                for seed in range(seeds):
+                    chance = np.random.default_rng(seed)
+                    table, true = population(kind, rows, chance)
+                    data = Data(kind, table, columns, "y")
+                    release = {"method": "regressor", "target_column": "y", "model": "linear"}
+                    model = learned(data, table, release | {"epsilon": epsilon, "delta": "1e-6"})
+                    if model.inference is None:
+                        none += 1
+                        continue
+                    places = {("x", None): 0, ("z", None): 1, ("town", "Örebro"): 2, ("town", "Ψ"): 3, (None, None): 4}
+                    low, high = model.inference.intervals()
+                    truth = [true[places[term]] for term in model.inference.terms if term in places]
+                    if len(truth) == len(low):
+                        held += [a <= b <= c for a, b, c in zip(low, truth, high, strict=True)]
+                        wide.append(float((high - low)[0]))
+                    fresh, _ = population(kind, 2000, chance)
+                    ends, y = model.intervals(fresh), fresh["y"].to_numpy()
+                    inside.append(float(((ends[0] <= y) & (y <= ends[1])).mean()))
+                if not held:
+                    print(f"{kind:7s} {rows:6d} rows, ε {epsilon:4s} too noisy for intervals", flush=True)
+                    continue
+                shares = f"coefficients {np.mean(held):.3f} (width {np.mean(wide):.3f}), rows {np.mean(inside):.3f}"
+                print(f"{kind:7s} {rows:6d} rows, ε {epsilon:4s} {shares}, none in {none} of {seeds}", flush=True)
+
+
 def many(rows: int) -> None:
     """Learn from so many rows of Adult, drawn again, from a Parquet file."""
     from pyarrow import parquet as pq
@@ -233,9 +306,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int)
     parser.add_argument("--rehearsals", action="store_true")
+    parser.add_argument("--clusters", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     told = parser.parse_args()
     if told.rehearsals:
         rehearsals()
+    elif told.clusters:
+        clusters(told.seeds)
+    elif told.intervals:
+        intervals(told.seeds)
     elif told.rows:
         many(told.rows)
     else:

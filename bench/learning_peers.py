@@ -3,11 +3,12 @@
     pip install diffprivlib==0.6.6 scikit-learn==1.6.1 "numpy<2.3"        # one environment
     pip install interpret-core==0.7.8                                     # another one
     INCROWD_ADULT=folder python bench/learning_peers.py diffprivlib       # or: ebm
+    python bench/learning_peers.py clusters                               # diffprivlib's k-means and PCA alone
 
 Tables, splits, declared bounds and figures are those of `bench/learning.py`: accuracy, and AUC where there are two
 classes; R²; the mean squared distance to the nearest center with half of a declared range as 1.  diffprivlib claims ε
-alone, DP-EBM (ε, 1e-6).  What raises an error is named beside nan.  diffprivlib's PCA is left out: its sampler takes
-more than 15 s of CPU for a fit of 30 columns.
+alone, DP-EBM (ε, 1e-6).  What raises an error is named beside nan.  Of diffprivlib's PCA there is wine alone: its
+sampler takes more than 15 s of CPU for a fit of 30 columns.  `clusters` is beside `bench/learning.py --clusters`.
 """
 
 from __future__ import annotations
@@ -167,13 +168,56 @@ def ebm(seeds: int) -> None:
     )
 
 
+BLOBS = [(k, width, kind) for k in (3, 8) for width in (2, 4, 10) for kind in ("far", "near", "mixed")]
+"""Clusters, columns, and how far apart they lie: a third of their distance, or into each other."""
+
+
+def blobs(k: int, width: int, kind: str, seed: int) -> Any:
+    """Return 2,000 rows of k round clusters between −1 and 1, drawn by a seed."""
+    chance = np.random.default_rng(1000 * seed + 17 * k + width)
+    centers = chance.uniform(-0.8, 0.8, (k, width))
+    if kind == "far":
+        pool, chosen = chance.uniform(-0.8, 0.8, (400, width)), [np.zeros(width)]
+        for _ in range(k):
+            away = np.min([((pool - center) ** 2).sum(axis=1) for center in chosen], axis=0)
+            chosen.append(pool[away.argmax()])
+        centers = np.array(chosen[1:])
+    rows = centers[chance.integers(0, k, 2000)]
+    return np.clip(rows + chance.normal(0, {"far": 0.06, "near": 0.15, "mixed": 0.3}[kind], rows.shape), -1, 1)
+
+
+def clusters(seeds: int) -> None:
+    """Print the cost of k-means on rows that were made up, and what components of wine hold."""
+    from diffprivlib import models
+    from sklearn.cluster import KMeans
+
+    for k, width, kind in BLOBS:
+        ends, shown = (-np.ones(width), np.ones(width)), []
+        for epsilon in EPSILONS:
+            made = [(models.KMeans(k, epsilon=epsilon, bounds=ends), blobs(k, width, kind, i)) for i in range(seeds)]
+            shown.append(float(np.mean([distance(model.fit(x), x, None)[0] for model, x in made])))
+        x = blobs(k, width, kind, 0)
+        plain = distance(KMeans(k, n_init=5, random_state=0).fit(x), x, None)[0]
+        costs = " ".join(f"{cost:.4f}" for cost in shown)
+        print(f"{k} clusters, {width:2d} columns, {kind:6s} {costs}  not private {plain:.4f}", flush=True)
+
+    def held(model: Any, x: Any, _: Any) -> list[float]:
+        basis, centered = np.linalg.qr(model.components_.T)[0], x - x.mean(axis=0)
+        return [float(((centered @ basis) ** 2).sum() / (centered**2).sum())]
+
+    def components(epsilon: float, x: Any, _y: Any, bounds: Any) -> Any:
+        return models.PCA(3, epsilon=epsilon, data_norm=float(np.sqrt(x.shape[1])), bounds=bounds).fit(x)
+
+    row("wine PCA 3", scaled(bundled("wine")), components, held, seeds)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("peer", choices=("diffprivlib", "ebm"))
+    parser.add_argument("peer", choices=("diffprivlib", "ebm", "clusters"))
     parser.add_argument("--seeds", type=int, default=10)
     told = parser.parse_args()
     warnings.simplefilter("ignore")
-    {"diffprivlib": diffprivlib, "ebm": ebm}[told.peer](told.seeds)
+    {"diffprivlib": diffprivlib, "ebm": ebm, "clusters": clusters}[told.peer](told.seeds)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,7 @@ def test_with_an_epsilon_the_policy_must_say_what_a_published_bound_stands_for(r
         planned = run("plan --policy ages.yaml")  # no row is read
         released = run(f"release ages.csv --policy ages.yaml --out out{rule[-4:].strip()}")
         assert (planned.code, released.code) == (code, code)
+        assert ("Columns as they will be published" in released.out) == (not code)  # errors come first
         said = " ".join((released.out + released.err).split())
         assert ("outside: bound below 'age'" in said) == bool(code)
         assert ("0 and 99 stand for all beyond, too" in " ".join(planned.out.split())) == (rule[-5:] != " drop")

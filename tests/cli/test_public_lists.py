@@ -12,7 +12,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.hierarchies.build import LISTED_KINDS, HierarchyRequest
 from incrowd.workflows.hierarchies.public_lists import LISTS, from_list
 from incrowd.workflows.policy.policy import load_policy
-from tests.cli.conftest import Runner
+from tests.cli.running import Runner
 
 
 def test_every_kind_is_a_list_with_a_package_and_a_license() -> None:

@@ -221,6 +221,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "regressor": {
         "moments": changed(PEOPLE, release=_AGE),
         "people": changed(PEOPLE, **_PERSON, release=_AGE),
+        "linear": changed(PEOPLE, release=_AGE, release__model="linear"),
         "additive": changed(PEOPLE, release=_AGE, release__model="additive"),
         "forest": changed(PEOPLE, release=_AGE, release__model="forest", release__expected_rows=400),
     },

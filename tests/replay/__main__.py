@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.queries.language.hospital import opened
-from tests.replay import answers, batches, consent, crowds, golden, graphs, groups, questions, tables
+from tests.replay import answers, batches, consent, crowds, golden, graphs, groups, linked, questions, tables
 
 
 def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
@@ -21,6 +21,8 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
         yield f"{method}, {name}", partial(answers.table_parts, method, name)
     for name in graphs.REPLAYED:
         yield f"graph, {name}", partial(graphs.parts, name)
+    for name in linked.REPLAYED:
+        yield f"linked, {name}", partial(linked.parts, name)
     for name in answers.GRAPHS:
         yield f"graph, {name}", partial(answers.graph_parts, name)
     for family, epsilon in answers.FAMILIES:

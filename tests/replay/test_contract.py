@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from incrowd.accounting import accountant
-from incrowd.methods import GRAPHS, METHODS
+from incrowd.methods import GRAPHS, LINKED, METHODS
 from tests.contract.examples import POLICIES
 from tests.graphs import EXAMPLES
-from tests.replay import answers, crowds, golden, graphs, tables
+from tests.replay import answers, crowds, golden, graphs, linked, tables
 from tests.replay.replaying import TOLERANCE
 
 
@@ -28,6 +28,11 @@ def test_every_private_example_of_a_method_of_graphs_is_measured(method: str) ->
     names = [name for name, (_, release) in EXAMPLES.items() if release["method"] == method]
     assert names
     assert all(name in {*graphs.REPLAYED, *answers.GRAPHS} for name in names if graphs.private(name))
+
+
+@pytest.mark.parametrize("method", LINKED)
+def test_every_example_of_a_method_of_linked_tables_is_measured(method: str) -> None:
+    assert [name for name in linked.REPLAYED if linked.policy(name).plan.method == method]
 
 
 ASKED = [item for item in (*tables.REPLAYED, *crowds.SAMPLED) if tables.requested(*item) is not None]

@@ -273,6 +273,17 @@ LEARNING = (
         ),
         ("methods/learning/tuning.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
+    *area(
+        "searches",
+        "tests/learn/test_search.py",
+        ("workflows/release/tables.py", "if terms.searched:", "if False:"),
+        ("learn/search.py", "if cost.epsilon > left:", "if False:"),
+        (
+            "core/steps/around.py",
+            "Precondition(condition.term, Status.NOT_MET) if condition.term == ONCE else condition",
+            "condition",
+        ),
+    ),
 )
 _SEARCH, _BUDGET = "methods/synthesis/marginals/search.py", "methods/synthesis/marginals/budget.py"
 _EVALUATION, _MARGINALS = "methods/synthesis/marginals/evaluation.py", "methods/synthesis/marginals/method.py"
@@ -339,4 +350,62 @@ SYNTHESIS = (
         ),
     ),
 )
-SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *TABLES, *GUARDS)
+_LINKED = "methods/synthesis/linked"
+LINKED = (
+    *area(
+        "linked",
+        "tests/replay/test_linked.py tests/theorems/test_linked_tables.py",
+        (f"{_LINKED}/rows.py", "return np.sort(order[number < at_most])", "return np.sort(order)"),
+        (
+            f"{_LINKED}/rows.py",
+            "chosen = limited(person, ranks, child.max_rows, child.more, coins)",
+            "chosen = limited(person, ranks, child.max_rows + 1, child.more, coins)",
+        ),
+        (
+            f"{_LINKED}/levels.py",
+            "weights: NDArray[np.int64] = (WHOLE // np.array(caps(max_rows)))[classes]",
+            "weights: NDArray[np.int64] = np.full(len(classes), WHOLE)",
+        ),
+        (
+            f"{_LINKED}/levels.py",
+            "numbers = np.bincount(rows.person, minlength=1)[rows.person]",
+            "numbers = np.bincount(rows.parent, minlength=1)[rows.parent]",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "return Sensitivity(twice * level.weight**2, twice * level.weight)",
+            "return Sensitivity(twice * level.weight, twice * level.weight)",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "return Sensitivity(twice * level.weight**2, twice * level.weight)",
+            "return Sensitivity(twice * level.weight**2, 1)",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "return Shares.of((1 - EVALUATION) * self.rho, tables, self.rounds, reach, self.one)",
+            "return Shares.of(2 * self.rho, tables, self.rounds, reach, self.one)",
+        ),
+    ),
+    *area(
+        "linked",
+        "tests/contract/test_linked.py",
+        (f"{_LINKED}/steps.py", "more = {OWNED, *([SINGLE_OWNER] if self.by_row_id else [])}", "more = {OWNED}"),
+        (
+            f"{_LINKED}/output.py",
+            "if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):",
+            "if False:",
+        ),
+        (
+            f"{_LINKED}/output.py",
+            "if np.bincount(people[own.name], minlength=1).max() > own.max_rows:",
+            "if False:",
+        ),
+        (
+            f"{_LINKED}/output.py",
+            "if parents is None or (rows and not (foreign.min() >= 1 and foreign.max() <= len(parents))):",
+            "if parents is None:",
+        ),
+    ),
+)
+SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *LINKED, *TABLES, *GUARDS)

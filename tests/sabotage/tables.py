@@ -13,6 +13,11 @@ _CLOSE = 'return Problem("an empty cell can be inferred too closely") if np.any(
 TABLES = (
     *area(
         "protected tables",
+        f"{_TESTS}/test_protected_table.py -k adjusted",
+        (_OUTPUT, "ruled = suppressed or basis.find(AdjustCells)", "ruled = suppressed"),
+    ),
+    *area(
+        "protected tables",
         f"{_TESTS}/test_proof.py",
         (_SUPPRESSION, "suppressed[changed.indices] = True", "suppressed[changed.indices[:0]] = True"),
         (
@@ -119,8 +124,8 @@ TABLES = (
             "seen = np.ones(part.values.shape, np.bool_)",
         ),
         (_ASSEMBLY, "floors[self.joint.own] = True", "floors[self.joint.own] = False"),
-        (_ATTACKER, "if empty & known.keys():", "if False:"),
-        (_ATTACKER, "if known.setdefault(cell, value) != value:", "if False:"),
+        (_ATTACKER, "if empty & published.keys():", "if False:"),
+        (_ATTACKER, "if published.setdefault(cell, value) != value:", "if False:"),
         (
             _JOINT,
             "tuple(cells_within(frame, part) for part in own),",

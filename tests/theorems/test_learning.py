@@ -137,7 +137,7 @@ SUMS: list[Any] = [
     CountByTarget(3, Law.GAUSSIAN, Fraction(20)),
     FollowGradients(30, 8, 1, RESIDUAL, Fraction(10**7)),
     MultiplyColumns(5, 1000, Fraction(20_000), Fraction(15_000)),
-    MoveCenters(4, 3, 5, 1000, 10, Fraction(200)),
+    MoveCenters(4, 8, 3, 5, 1000, 10, Fraction(200)),
     CountAllRows(Fraction(50)),
 ]
 

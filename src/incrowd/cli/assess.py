@@ -80,6 +80,9 @@ def assess(options: AssessOptions) -> None:
     if len(options.releases) == 1 and _is_model(options.releases[0]):
         _assess_model(options)
         return
+    if any(map(_is_linked, options.releases)):
+        _assess_linked(options)
+        return
     assessments = _assessed(options)
     if options.write is not None:
         _write(assessments, options.write)
@@ -127,6 +130,54 @@ def _assess_model(options: AssessOptions) -> None:
     if scores.calibration:
         rows_ = [(f"{number:,}", f"{stated:.3f}", f"{right:.3f}") for number, stated, right in scores.calibration]
         print_table("Calibration", rows_, header=("rows", "predicted", "observed"))
+
+
+def _is_linked(release: Path) -> bool:
+    from incrowd.workflows.assess.linked import is_linked_release
+
+    return is_linked_release(release)
+
+
+def _assess_linked(options: AssessOptions) -> None:
+    """Show how far what joins linked tables is from the original."""
+    from incrowd.engines.settings import engine_of
+    from incrowd.workflows.assess.linked import assess_linked
+    from incrowd.workflows.attack.attack import INTERNAL
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.policy.policy import load_policy
+
+    page = options.write is not None and options.write.suffix == _PAGE
+    if len(options.releases) > 1 or options.weights or options.control or options.held_out or page:
+        raise InvalidParameter("linked tables have distances only: name one release, without attacks and pages.")
+    policy = load_policy(options.policy)
+    with engine_of(policy.engine) as engine:
+        record_look(policy, "assess")
+        assessment = assess_linked(options.releases[0], policy, options.against, engine)
+    if options.write is not None:
+        _write_text(json.dumps(assessment.to_json(), indent=1, ensure_ascii=False), options.write)
+    if options.json:
+        print_json(assessment.to_json())
+        return
+    rows = [
+        (
+            name,
+            f"{table.rows:,} of {table.rows_before:,}",
+            *(
+                "-" if figure is None else f"{figure:.3f}"
+                for figure in (table.cardinality, table.by_parent, table.parent_child, table.child_child)
+            ),
+            f"{table.integrity:.0%}",
+        )
+        for name, table in assessment.tables.items()
+    ]
+    print_table(
+        f"Internal: {assessment.people:,} people drawn, {assessment.people_before:,} in the data",
+        rows,
+        "Total variation, 0 to 1: of the number of rows below a row, by itself and with each column above (mean); of "
+        "columns with those above; of columns with those of the next row; and the share of foreign keys that name a "
+        f"row. {INTERNAL[0].upper()}{INTERNAL[1:]}.",
+        header=("table", "rows", "numbers", "by parent", "parent-child", "child-child", "keys"),
+    )
 
 
 def _assessed(options: AssessOptions) -> list[Assessment]:

@@ -56,11 +56,11 @@ def _keep_output() -> None:
         if sys.stdout.fileno() != 1:
             return
         sys.stdout.flush()
-        kept = os.dup(1)
+        output = os.dup(1)
         os.dup2(2, 1)
         before = sys.stdout
         sys.stdout = open(  # noqa: SIM115, PTH123 - open as long as the process
-            kept, "w", buffering=1 if before.isatty() else -1, encoding=before.encoding, errors=before.errors
+            output, "w", buffering=1 if before.isatty() else -1, encoding=before.encoding, errors=before.errors
         )
         setattr(sys, "__stdout__", sys.stdout)  # noqa: B010 - the width of the terminal is read off it
 

@@ -22,7 +22,7 @@ class ExportOptions:
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="croissant, ro-crate, ddi or dp-registry; onnx, for a model.",
+            help="croissant, ro-crate, ddi or dp-registry; onnx or model-card, for a model.",
         ),
     ]
     out: Annotated[Path, typer.Option("--out", help="A new file; for ro-crate, a new folder with copies of all files.")]

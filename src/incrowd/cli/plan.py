@@ -185,6 +185,12 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
         if options.minimal or options.frontier:
             raise InvalidParameter("--minimal and --frontier read rows: give a table, or a source in the policy.")
         return CheckedRows()
+    if policy.linked:
+        if options.minimal or options.frontier:
+            raise InvalidParameter(
+                "--minimal and --frontier search the levels of one table, and these are linked ones."
+            )
+        return _linked_checked(options, policy)
     with engine_of(policy.engine) as engine:
         refusal = None
         try:
@@ -196,6 +202,21 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
             return CheckedRows(refusal, explored)
         record_look(policy, "plan")
         return CheckedRows(refusal, None, () if refusal else outside_of(policy, rows, engine))
+
+
+def _linked_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
+    """Return why a release of linked tables would be refused, if it would be."""
+    from incrowd.engines.settings import engine_of
+    from incrowd.workflows.policy.ledger import record_look
+    from incrowd.workflows.release.linked import rehearse_tables
+
+    with engine_of(policy.engine) as engine:
+        try:
+            rehearse_tables(options.data, policy, engine)
+        except Refused as error:
+            return CheckedRows(str(error))
+    record_look(policy, "plan")
+    return CheckedRows()
 
 
 def _as_json(forecast: Forecast) -> dict[str, object]:
@@ -235,7 +256,7 @@ def _show(forecast: Forecast) -> None:
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
-        ("protects", str(forecast.guarantee.unit)),
+        ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
             (name, str(value) + (" (solved)" if parameters.get("solved") == name else ""))

@@ -103,9 +103,10 @@ def profile(options: ProfileOptions) -> None:
             profiled_table = profiled(watched(rows, engine, tell), engine, read.clean if policy is None else None)
         written = None if options.write is None else _write(profiled_table, str(address), options, read)
         judged = policy if options.write is None else load_policy(options.write)
+        cleaned_rows = rows
         if options.write is not None and judged is not None:  # as a release reads them: cells are cleaned
-            rows = engine.open(address, judged.options)
-        outside = () if judged is None else outside_of(judged, rows, engine)
+            cleaned_rows = engine.open(address, judged.options)
+        outside = () if judged is None else outside_of(judged, cleaned_rows, engine)
     if options.json:
         print_json(_as_json(profiled_table, written, options) | {"outside": [column.to_json() for column in outside]})
     else:

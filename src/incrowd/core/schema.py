@@ -352,6 +352,21 @@ class Schema:
         return tuple(column for column in self.columns if column not in self.released)
 
     @property
+    def protects(self) -> str:
+        """Whom a guarantee protects, in words."""
+        return str(self.unit)
+
+    @property
+    def everywhere(self) -> tuple[Column, ...]:
+        """The columns of all tables: of one table, its own."""
+        return self.columns
+
+    @property
+    def released_everywhere(self) -> tuple[Column, ...]:
+        """The columns of all tables that may be released."""
+        return self.released
+
+    @property
     def drafted(self) -> tuple[str, ...]:
         """The released columns whose domain or hierarchy was drafted from rows and has no public source.
 

@@ -45,6 +45,24 @@ def answer_card(title: str, answer: RenderedAnswer, notes: Iterable[str], lines:
     return card(title, *parts, note="\n".join(below))
 
 
+def plain(title: str, lines: Iterable[tuple[str, str]], table: RenderedAnswer | None = None) -> str:
+    """Return the same as text, for shells: the first rows of an answer, then names and values.
+
+    >>> print(plain("plan", [("epsilon", "1"), ("note", "first")]))
+    plan
+      epsilon  1
+      note     first
+    """
+    listed = [(name, value) for name, value in lines]
+    width = max((len(name) for name, _ in listed), default=0)
+    rows = [] if table is None else [table.header, *table.lines[:LISTED]]
+    cells = [list(map(str, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    text_rows = ["  ".join(f"{cell:{size}}" for cell, size in zip(row, widths, strict=True)).rstrip() for row in cells]
+    more = [f"… {len(table.lines):,} rows"] if table is not None and len(table.lines) > LISTED else []
+    return "\n  ".join([title, *text_rows, *more, *(f"{name:{width}}  {value}" for name, value in listed)])
+
+
 def facts(lines: Iterable[tuple[str, str]]) -> Markup:
     """Return a table of names and values; a name that repeats the one above is left out."""
     rows, before = [], None

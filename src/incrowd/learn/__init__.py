@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from incrowd.learn.estimators import PCA, Classifier, KMeans, Regressor
+    from incrowd.learn.search import PrivacyWarning
 
-__all__ = ["PCA", "Classifier", "KMeans", "Regressor"]
+__all__ = ["PCA", "Classifier", "KMeans", "PrivacyWarning", "Regressor"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,26 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, ClusterMixin, RegressorMixin, TransformerMixin
-from sklearn.exceptions import DataConversionWarning
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from incrowd.core.domain import Categories, Type, listed
 from incrowd.core.reading import parse
 from incrowd.core.schema import Column
-from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter
+from incrowd.learn.rows import digest_of_rows, table_of, target_of
+from incrowd.learn.search import PrivacyWarning, announce, is_searched
 from incrowd.workflows.plan.forecast import Forecast
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.release.learn import learn_model
 
 if TYPE_CHECKING:
-    from incrowd.core.certificate import Certificate
+    from incrowd.core.certificate import Amounts, Certificate
     from incrowd.methods.learning.shared.models import LearnedModel
 
 _FROM_TEXT: dict[Type, Callable[[str], object]] = {Type.INTEGER: int, Type.DECIMAL: float, Type.BOOLEAN: "true".__eq__}
@@ -37,18 +38,23 @@ _FROM_TEXT: dict[Type, Callable[[str], object]] = {Type.INTEGER: int, Type.DECIM
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """What the estimators share: a policy, its plan, and a fit that is charged before a row is read.
 
-    `policy` is a file, its text or a mapping, with a method that learns.  After `fit` there are `model_`, which says
-    what it says of any rows for nothing, and `certificate_`.
+    `policy` is a file, its text or a mapping, with a method that learns.  Every other parameter takes the place of
+    the one of that name under `release:` of the policy, unless it is None: searches and pipelines can set it.  After
+    `fit` there are `model_`, which says what it says of any rows for nothing, `certificate_`, and `budget_spent_`.
     """
 
     method: ClassVar[str]
     also: ClassVar[tuple[str, ...]] = ()
 
+    policy: PolicyLike | None
     model_: LearnedModel
     certificate_: Certificate
 
-    def __init__(self, policy: PolicyLike | None = None) -> None:
-        self.policy = policy
+    @property
+    def budget_spent_(self) -> Amounts:
+        """The ε and the δ that the fit was charged, rounded up."""
+        check_is_fitted(self, "model_")
+        return self.certificate_.accounting.spent
 
     def plan(self) -> Forecast:
         """Return what `fit` would guarantee and cost, from the policy alone; nothing is spent and no row is read."""
@@ -58,7 +64,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Learn from rows, charged to the ledger before one is read; a further fit is a further charge."""
         policy = self._policy()
         names, target = _inputs(policy), getattr(policy.method, "target_column", None)
-        table = _table(X, names, type(self).__name__)
+        table = table_of(X, names, type(self).__name__)
         if target is not None and y is None and target not in table.column_names:
             raise InvalidParameter(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give y, or a frame with the "
@@ -66,11 +72,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         if target is not None and y is not None:
             table = table.drop_columns([target]) if target in table.column_names else table
-            table = table.append_column(target, _target(y))
+            table = table.append_column(target, target_of(y))
         if target is not None:
             _check_kind(policy.schema[target], table.schema.field(target).type)
-        learned = learn_model(table, policy)
+        for column in policy.schema.released:  # those that this model does not read may be left out
+            if column.name not in (*table.column_names, *names):
+                table = table.append_column(column.name, pa.nulls(table.num_rows, pa.string()))
+        learned = learn_model(table, policy, searched=is_searched())
         self.model_, self.certificate_ = learned.model, learned.certificate
+        _TRAINED[self] = digest_of_rows(table.select(names))
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
         return self
@@ -80,7 +90,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise InvalidParameter(
                 f"{type(self).__name__} needs a policy: what the columns are and may cost, with method: {self.method}."
             )
-        policy = load_policy(self.policy)
+        changes = {name: value for name, value in self.get_params(deep=False).items() if value is not None}
+        policy = load_policy(changes.pop("policy"), changes=changes and {"method": self.method} | changes)
         if policy.plan.method not in (self.method, *self.also):
             raise InvalidParameter(
                 f"{type(self).__name__} learns by method: {self.method}, and the policy says {policy.plan.method!r}."
@@ -89,7 +100,22 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: object) -> pa.Table:  # noqa: N803 - the name that scikit-learn gives it
         check_is_fitted(self, "model_")
-        return _table(X, list(self.feature_names_in_), type(self).__name__)
+        return table_of(X, list(self.feature_names_in_), type(self).__name__)
+
+    def _warn_of_training_rows(self, X: object) -> None:  # noqa: N803 - the name that scikit-learn gives it
+        """Warn of a score of the rows that were learned from: it is too good, and no guarantee covers it."""
+        if _TRAINED.get(self) == digest_of_rows(self._rows(X).select(list(self.feature_names_in_))):
+            warn(
+                "these are the rows that the model was learned from: their score is too good, has no noise, and is "
+                "not covered by the guarantee. Keep it internal; score other rows, or use method: tuning with folds.",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+
+    def __sklearn_clone__(self) -> Any:
+        """Copy the parameters; where a search asks for it, say first what all its fits will cost."""
+        announce(self)
+        return super().__sklearn_clone__()
 
     def __sklearn_tags__(self) -> Any:
         """Say that rows may hold text and missing values, and that two fits differ by their noise."""
@@ -104,6 +130,31 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     method = "classifier"
     also = ("tuning",)
+
+    def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by its name
+        self,
+        policy: PolicyLike | None = None,
+        *,
+        epsilon: float | str | None = None,
+        delta: float | str | None = None,
+        model: str | None = None,
+        target_column: str | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | None = None,
+        expected_rows: int | None = None,
+        depth: int | None = None,
+        smallest_share: float | str | None = None,
+    ) -> None:
+        self.policy = policy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.model = model
+        self.target_column = target_column
+        self.columns = columns
+        self.bins = bins
+        self.expected_rows = expected_rows
+        self.depth = depth
+        self.smallest_share = smallest_share
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -127,22 +178,85 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
         labels: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return labels
 
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
+        """Return the accuracy, with a warning where the rows are those that were learned from."""
+        self._warn_of_training_rows(X)
+        return float(super().score(X, y, sample_weight))
+
 
 class Regressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
     """A private model that predicts a number; its policy says `method: regressor`."""
 
     method = "regressor"
 
+    def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by its name
+        self,
+        policy: PolicyLike | None = None,
+        *,
+        epsilon: float | str | None = None,
+        delta: float | str | None = None,
+        model: str | None = None,
+        target_column: str | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | None = None,
+        expected_rows: int | None = None,
+        depth: int | None = None,
+    ) -> None:
+        self.policy = policy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.model = model
+        self.target_column = target_column
+        self.columns = columns
+        self.bins = bins
+        self.expected_rows = expected_rows
+        self.depth = depth
+
     def predict(self, X: object) -> NDArray[np.float64]:  # noqa: N803 - the name that scikit-learn gives it
         """Return the number that is expected for each row, within the declared bounds; it costs nothing."""
         rows = self._rows(X)
         return self.model_.numbers(rows)
 
+    def predict_interval(self, X: object, level: float = 0.95) -> NDArray[np.float64]:  # noqa: N803
+        """Return the ends of an interval for each row, two columns: for `model: linear`, and it costs nothing."""
+        return np.column_stack(self.model_.intervals(self._rows(X), level))
 
-class KMeans(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
-    """Private centers of clusters; its policy says `method: kmeans`.  Labels of the rows learned from are not kept."""
+    def score(self, X: object, y: object, sample_weight: object = None) -> float:  # noqa: N803
+        """Return R², with a warning where the rows are those that were learned from."""
+        self._warn_of_training_rows(X)
+        return float(super().score(X, y, sample_weight))
+
+
+class KMeans(PrivateEstimator):
+    """Private centers of clusters; its policy says `method: kmeans`.
+
+    Labels of the rows that were learned from are no part of a release: there is neither `labels_` nor `fit_predict`.
+    """
 
     method = "kmeans"
+
+    def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by its name
+        self,
+        policy: PolicyLike | None = None,
+        *,
+        epsilon: float | str | None = None,
+        delta: float | str | None = None,
+        model: str | None = None,
+        clusters: int | None = None,
+        rounds: int | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | None = None,
+        expected_rows: int | None = None,
+    ) -> None:
+        self.policy = policy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.model = model
+        self.clusters = clusters
+        self.rounds = rounds
+        self.columns = columns
+        self.bins = bins
+        self.expected_rows = expected_rows
 
     @property
     def cluster_centers_(self) -> NDArray[np.float64]:
@@ -155,15 +269,34 @@ class KMeans(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         rows = self._rows(X)
         return self.model_.nearest(rows)
 
-    def fit_predict(self, X: object, y: object = None, **_: object) -> NDArray[np.int64]:  # noqa: N803
-        """Refuse: labels of the rows that were learned from are not part of the release."""
-        raise InvalidParameter("labels of private rows are no part of a model: use fit, then predict on other rows.")
+    def __sklearn_tags__(self) -> Any:
+        """Say that it clusters."""
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "clusterer"
+        return tags
 
 
 class PCA(TransformerMixin, PrivateEstimator):  # type: ignore[misc]
     """Private principal components; its policy says `method: pca`."""
 
     method = "pca"
+
+    def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by its name
+        self,
+        policy: PolicyLike | None = None,
+        *,
+        epsilon: float | str | None = None,
+        delta: float | str | None = None,
+        components: int | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | None = None,
+    ) -> None:
+        self.policy = policy
+        self.epsilon = epsilon
+        self.delta = delta
+        self.components = components
+        self.columns = columns
+        self.bins = bins
 
     @property
     def components_(self) -> NDArray[np.float64]:
@@ -221,51 +354,5 @@ def _inputs(policy: Policy) -> list[str]:
     return list(chosen) or [column.name for column in policy.schema.released if column.name != target]
 
 
-def _table(rows: object, names: list[str], estimator: str) -> pa.Table:
-    """Return a frame as it is, and an array with the columns that the policy declares, in that order."""
-    if hasattr(rows, "__arrow_c_stream__") or hasattr(rows, "to_arrow"):
-        return _whole(open_source(rows))
-    if hasattr(rows, "toarray"):
-        raise InvalidParameter("sparse rows are not read: give a frame with named columns, or a dense array.")
-    array = np.asarray(rows)
-    if array.dtype.kind == "c":
-        raise InvalidParameter("Complex data not supported: a column is of numbers, texts or days.")
-    if array.ndim != 2:
-        raise InvalidParameter("Expected 2D array. Reshape your data: a line for each row, a column for each declared.")
-    if array.shape[1] != len(names):
-        mismatch = f"X has {array.shape[1]} features, but {estimator} is expecting {len(names)} features as input"
-        empty = "" if array.shape[1] else f" (0 feature(s) (shape={array.shape}) while a minimum of 1 is required)"
-        raise InvalidParameter(
-            f"{mismatch}{empty}: those that the policy declares, {', '.join(names)}. Give a frame with named "
-            "columns, or such an array."
-        )
-    return pa.table({name: _column(array[:, place]) for place, name in enumerate(names)})
-
-
-def _whole(source: Source) -> pa.Table:
-    batches = list(source.batches(source.names))
-    empty = {name: pa.array([], pa.string()) for name in source.names}
-    return pa.Table.from_batches(batches) if batches else pa.table(empty)
-
-
-def _target(values: object) -> pa.Array:
-    """Return a target as a column; one that is a single column of a table is taken with a warning."""
-    array = np.asarray(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
-        array = array[:, 0]
-    return _column(array)
-
-
-def _column(values: object) -> pa.Array:
-    """Return values as text if they are of several kinds, else as they are."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise InvalidParameter("a target is one column.")
-    if array.dtype.kind in "biuf":
-        return pa.array(array)
-    plain = array.tolist()
-    kinds = {type(value) for value in plain if value is not None}
-    if kinds and (kinds <= {int, float} or kinds == {bool}):  # numbers that numpy holds as objects
-        return pa.array(plain)
-    return pa.array([None if value is None else str(value) for value in plain], pa.string())
+_TRAINED: WeakKeyDictionary[PrivateEstimator, bytes] = WeakKeyDictionary()
+"""Keyed digests of the rows that were learned from; they stay in this process, and out of a saved estimator."""

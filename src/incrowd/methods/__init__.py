@@ -58,3 +58,8 @@ GRAPHS: Mapping[str, str] = {
     "degree-sequence": "incrowd.methods.graphs.degree_sequence",
 }
 """Every method for a graph, in the same way: a policy with `nodes:` and `edges:` asks for them."""
+
+LINKED: Mapping[str, str] = {
+    "linked": "incrowd.methods.synthesis.linked.method",
+}
+"""Every method for linked tables, in the same way: a policy whose `tables:` name a parent asks for them."""

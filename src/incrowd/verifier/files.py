@@ -10,6 +10,7 @@ from typing import Any
 
 from incrowd.core.certificate import Certificate, File
 from incrowd.core.spreadsheet import MARK
+from incrowd.core.steps.step import Step
 from incrowd.engines.regular_file import is_regular, open_regular
 from incrowd.engines.statistics_files import Coding, open_statistics
 from incrowd.verifier.check import CheckOutcome, Problem, failed, passed, undecided
@@ -25,12 +26,15 @@ CERTIFICATE, REPORT = "certificate.json", "report.html"
 _DATA = "data"
 
 
-def names_of(tables: int, form: str) -> tuple[str, ...]:
-    """Return the names of the files of so many tables in one format.
+def names_of(tables: int, form: str, last: Step | None = None) -> tuple[str, ...]:
+    """Return the names of the files of so many tables in one format; the last step may name them itself.
 
     >>> names_of(1, "csv"), names_of(2, "csv")
     (('data.csv',), ('data.1.csv', 'data.2.csv'))
     """
+    stems: tuple[str, ...] = getattr(last, "stems", ())
+    if stems:
+        return tuple(f"{stem}.{form}" for stem in stems)
     if tables == 1:
         return (f"{_DATA}.{form}",)
     return tuple(f"{_DATA}.{number}.{form}" for number in range(1, tables + 1))
@@ -134,8 +138,9 @@ def values_of(file: Path, column: str) -> Iterator[Any]:
 def _misnamed(certificate: Certificate) -> Problem | None:
     """Return a problem if a certificate names other files than its tables, documents and report."""
     names = tuple(file.name for file in certificate.outputs)
-    count = getattr(certificate.steps[-1], "tables", 1) if certificate.steps else 1
-    possible = [(*names_of(count, form), *documents_of(certificate), REPORT) for form in FORMATS]
+    last = certificate.steps[-1] if certificate.steps else None
+    count = getattr(last, "tables", 1)
+    possible = [(*names_of(count, form, last), *documents_of(certificate), REPORT) for form in FORMATS]
     if not names or names in possible:
         return None
     examples = " or ".join(", ".join(names) for names in possible[:3])

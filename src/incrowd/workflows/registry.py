@@ -37,6 +37,8 @@ class OutsideMethod:
     code: OutsideCode
 
 
+_OWN = {**methods.METHODS, **methods.LINKED, **methods.GRAPHS}
+"""All methods of incrowd itself, by name."""
 _admitted: dict[str, OutsideMethod] = {}  # by name; grows when a policy or a flag names a distribution, never by a file
 
 
@@ -117,7 +119,7 @@ def _files(package: str) -> Iterator[tuple[Path, str]]:
 
 def _refuse_taken(name: str, distribution: str) -> None:
     other = _admitted.get(name)
-    if name in methods.METHODS or name in methods.GRAPHS or (other and other.code.distribution != distribution):
+    if name in _OWN or (other and other.code.distribution != distribution):
         owner = "incrowd" if other is None else other.code.distribution
         raise InvalidParameter(f"{distribution!r} cannot call a method {name!r}: {owner} has one of this name.")
 
@@ -158,6 +160,11 @@ LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
 def method_names() -> tuple[str, ...]:
     """Return the names of the methods that a policy of a table can ask for."""
     return tuple(methods.METHODS)
+
+
+def linked_method_names() -> tuple[str, ...]:
+    """Return the names of the methods that a policy of linked tables can ask for."""
+    return tuple(methods.LINKED)
 
 
 def graph_method_names() -> tuple[str, ...]:
@@ -202,7 +209,7 @@ def _module(name: str) -> ModuleType:
 def _place(name: str) -> str:
     """Return the module of a method: one of ours, or one of a distribution that was named in this process."""
     outside = admitted(name)
-    place = {**methods.METHODS, **methods.GRAPHS, **OTHERS}.get(name, None if outside is None else outside.module)
+    place = {**_OWN, **OTHERS}.get(name, None if outside is None else outside.module)
     if place is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return place
@@ -240,6 +247,5 @@ def whole_glossary() -> dict[str, Any]:
 
 def names() -> Iterator[str]:
     """Yield everything that makes certified releases."""
-    yield from methods.METHODS
-    yield from methods.GRAPHS
+    yield from _OWN
     yield from OTHERS

@@ -303,3 +303,21 @@ def test_adjustment_is_refused_where_it_cannot_be() -> None:
         ProtectedTable(columns=("area",), protect="adjustment", minimum=5, shift=4).plan(SCHEMA)
     with pytest.raises(Infeasible, match="larger shift"):
         adjust_cells(TableFrame((TableAxis("a", ("*", "x"), (-1, 0)),)), np.array([2]), 9, 1)
+
+
+def test_an_adjusted_file_with_a_small_count_fails(tmp_path: Path) -> None:
+    """The numbers still add up: only the rule is broken."""
+    release = {"method": "protected-table", "columns": ["area"], "given": True, "protect": "adjustment", "minimum": 3}
+    policy = {**GIVEN, "release": release, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"}
+    folder = tmp_path / "out"
+    release_to(given([40, 20, 2, 18, 20, 9, 11]), policy, Destination(folder, "csv"))
+    assert verify(folder).passed
+    rows = [line.replace('"', "").split(",") for line in (folder / "data.csv").read_text("utf-8").splitlines()]
+    numbers = {name: int(number) for name, number in rows[1:]}
+    assert numbers["*"] == numbers["N"] + numbers["S"]
+    assert numbers["a"] in (0, 3)
+    numbers.update(a=2, b=numbers["N"] - 2)
+    text = "\n".join([",".join(rows[0]), *(f"{name},{number}" for name, number in numbers.items())])
+    (folder / "data.csv").write_text(text + "\n", "utf-8")
+    failed = {each.about for each in verify(folder).findings if each.verdict == "failed"}
+    assert "numbers in the file" in failed

@@ -118,7 +118,7 @@ def test_tables_that_contradict_each_other_in_a_shared_cell_are_inconsistent() -
     frames = (TableFrame((flat(2, "a"),)), TableFrame((flat(2, "a"), flat(2, "b"))))
     one, shown = np.array([9, 4, 5]), np.ones(3, np.bool_)
     two, seen = np.array([[9, 3, 6], [4, 1, 3], [5, 2, 3]]), np.ones((3, 3), np.bool_)
-    assert Together.of(frames, [(one, shown), (two, seen)]).known[0] == 9
+    assert Together.of(frames, [(one, shown), (two, seen)]).published[0] == 9
     hidden = seen.copy()
     hidden[1, 0] = False
     for pair in ((two, hidden), (two + np.eye(3, dtype=np.int64)[:, :1], seen)):

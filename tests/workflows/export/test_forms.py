@@ -19,7 +19,7 @@ from incrowd.workflows.export.ddi import NAMESPACE
 from incrowd.workflows.export.formats import FORMATS, PublisherInfo, export, exported
 from tests.released import Folder, release_into
 
-FORMS = [name for name in FORMATS if name != "onnx"]
+FORMS = [name for name in FORMATS if name not in ("onnx", "model-card")]
 WHO = PublisherInfo("City Hospital", "https://example.org/licence", "https://example.org/data")
 
 

@@ -70,6 +70,11 @@ class Claim:
         raise NotImplementedError
 
     @property
+    def reads(self) -> str | None:
+        """What of a person is used, in words, where the unit does not say all of it."""
+        return None
+
+    @property
     def source(self) -> str:
         """Why it holds, in words."""
         return joined(self.theorem)

@@ -163,6 +163,10 @@ REFUSABLE = Exposure(
 THRESHOLD_FAILED = Exposure(
     "threshold-failed", "what a failed threshold shows about the rows: the data holder's attack read them"
 )
+CHOICE = Exposure(
+    "choice-by-scores",
+    "what the choice of parameters shows about the rows: it was made by scores without noise, and has no epsilon",
+)
 
 
 @dataclass(frozen=True)
@@ -209,11 +213,37 @@ class Rerun(Step):
 
     def amend(self, claim: Claim) -> Claim:
         """Mark one assumption as not met, and add what saying so shows."""
-        conditions = (
-            Precondition(condition.term, Status.NOT_MET) if condition.term == ONCE else condition
-            for condition in claim.preconditions
-        )
-        return replace(claim, preconditions=tuple(conditions), not_protected=(*claim.not_protected, THRESHOLD_FAILED))
+        return replace(_selected(claim), not_protected=(*claim.not_protected, THRESHOLD_FAILED))
+
+
+@dataclass(frozen=True)
+class ChosenByScores(Step):
+    """A search chooses the parameters of a model by scores of the rows without noise, as a grid search does.
+
+    Guarantee: unchanged for this one fit, but one assumption is not met: the release was selected from several runs,
+    and nothing bounds what the choice depends on.  `method: tuning` charges for it.
+    """
+
+    kind: ClassVar[str] = "choose by scores"
+    title: ClassVar[str] = "Choose by scores without noise"
+
+    sentence = (
+        "This fit is part of a search of scikit-learn, which chooses parameters by scores of the rows without noise. "
+        "The guarantee covers this fit alone: the choice has no epsilon. The method tuning chooses within its epsilon."
+    )
+
+    def amend(self, claim: Claim) -> Claim:
+        """Mark one assumption as not met, and add what the choice can show."""
+        return replace(_selected(claim), not_protected=(*claim.not_protected, CHOICE))
+
+
+def _selected(claim: Claim) -> Claim:
+    """Return the claim with the assumption not met that the release was not selected from several runs."""
+    conditions = (
+        Precondition(condition.term, Status.NOT_MET) if condition.term == ONCE else condition
+        for condition in claim.preconditions
+    )
+    return replace(claim, preconditions=tuple(conditions))
 
 
 @dataclass(frozen=True)
@@ -268,7 +298,7 @@ class OutsideCode(Step):
         return replace(claim, preconditions=(*assumed([UNCHECKED_CODE]), *claim.preconditions))
 
 
-AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, Compare, OutsideCode)
+AROUND: tuple[type[Step], ...] = (ConsentGate, HoldOut, Rerun, ChosenByScores, Compare, OutsideCode)
 
 
 def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:

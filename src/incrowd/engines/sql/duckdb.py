@@ -295,10 +295,12 @@ def _views(base: duckdb.DuckDBPyConnection, tables: Mapping[str, StoredTable]) -
 
 def _confine(base: duckdb.DuckDBPyConnection, paths: list[str], limits: Limits) -> None:
     """Restrict the database to these files, and lock its configuration."""
+    ((bar,),) = base.execute("SELECT current_setting('enable_progress_bar')").fetchall()
     settings: dict[str, object] = {
         "TimeZone": "UTC",
         "preserve_insertion_order": False,
-        "enable_progress_bar": False,  # a worker process would print one
+        # a worker process would print one; in notebooks without ipywidgets it is off, and setting it at all is an error
+        **({"enable_progress_bar": False} if bar else {}),
         **({} if limits.threads is None else {"threads": limits.threads}),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,

@@ -1,4 +1,4 @@
-"""K-means: centers of clusters, moved to the noisy mean of their rows, or found on a grid of noisy counts."""
+"""K-means: centers of clusters from the noisy sums of rows around points, or from the noisy counts of a grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from incrowd.core.plan import Method, Plan
 from incrowd.core.steps.counts import Law
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.shared.fits import Floats, spread_points, weighted_centers
+from incrowd.methods.learning.shared.fits import Floats, even_points, found_centers, weighted_centers
 from incrowd.methods.learning.shared.inputs import UNIT, Inputs, NumberScale
 from incrowd.methods.learning.shared.models import LearnedModel, Use, rounded
 from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move, summed_move
@@ -32,12 +32,13 @@ _BINS = 64  # numbers are rounded to 1/64 of their range, less than the noise
 # of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
 _REACH = Fraction(1, 2)
 _MOST = 1000  # of clusters and of rounds: each round shares the budget
+_POINTS, _MOST_POINTS = 6, 512  # public points of the first round for each cluster; more takes time and memory
 _GRID_COLUMNS, _GRID_CELLS = 4, 2**16  # in more columns nearly all cells are empty and all counts are noise
 
 
 @dataclass(frozen=True)
 class PrivateClusters(Method):
-    """Centers of clusters: by Lloyd's steps on noisy sums, or of the noisy counts of a grid over few columns.
+    """Centers of clusters: by noisy sums around public points and Lloyd's steps, or by noisy counts of a grid.
 
     Guarantee: (ε, δ)-differential privacy of everything together: the noisy sums or counts, the centers, and whatever
     is assigned to them; ε-differential privacy on a grid.  Which rows are in which cluster is not released.
@@ -56,7 +57,7 @@ class PrivateClusters(Method):
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
-    rounds: int = 3
+    rounds: int = 2
     model: Literal["auto", "lloyd", "grid"] = "auto"
     expected_rows: int | None = None
 
@@ -104,7 +105,13 @@ class PrivateClusters(Method):
         rho = budget_of(self.epsilon, self.delta, self.name)
         most = squared_move(schema.unit, space.square + weight**2, aligned=False)
         scale = gaussian_scale(rho / self.rounds, most)
-        return MoveCenters(self.rounds, self.clusters, space.width, space.square, weight, scale)
+        points = len(self._starts(space))
+        return MoveCenters(self.rounds, points, self.clusters, space.width, space.square, weight, scale)
+
+    def _starts(self, space: VectorSpace) -> Floats:
+        """Return the public points of the first round."""
+        number = min(_MOST_POINTS, _POINTS * self.clusters)
+        return np.rint(even_points(number, space.width, UNIT))
 
     def plan(self, schema: Schema) -> Plan:
         task = self.task(schema)
@@ -119,11 +126,12 @@ class PrivateClusters(Method):
         if isinstance(step, CountGrid):
             centers, rows = _on_grid(records, space, step, self.clusters, coins)
             return ModelTable.of(_model(task, space, centers), rows)
-        centers, rows = np.rint(spread_points(self.clusters, space.width, 0.5 * math.sqrt(space.square))), 0.0
-        for _ in range(self.rounds):
+        centers, rows = self._starts(space), 0.0
+        for number in range(self.rounds):
             sums = cluster_sums(records, space.vectors, centers.astype(np.int64), step.weight)
             noisy_sums = noisy(sums, step.scale, coins).astype(np.float64)
-            centers, rows = _moved(centers, noisy_sums, step), float(noisy_sums[:, 0].sum()) / step.weight
+            centers = _moved(centers, noisy_sums, step) if number else _first(noisy_sums, step)
+            rows = float(noisy_sums[:, 0].sum()) / step.weight
         return ModelTable.of(_model(task, space, centers), rows)
 
 
@@ -144,6 +152,13 @@ def _on_grid(
     occupied = weights > 0
     centers = weighted_centers(points[occupied], weights[occupied], clusters, 0.5 * math.sqrt(space.square))
     return np.rint(np.clip(centers, -UNIT, UNIT)), float(counts.sum())
+
+
+def _first(sums: Floats, step: MoveCenters) -> Floats:
+    """Return the centers that the noisy sums around public points lead to, the best of several starts."""
+    doubt = float(step.scale) / step.weight
+    centers = found_centers(sums[:, 1:], sums[:, 0] / step.weight, doubt, step.centers, 0.5 * math.sqrt(step.square))
+    return np.rint(np.clip(centers, -UNIT, UNIT))
 
 
 def _moved(centers: Floats, sums: Floats, step: MoveCenters) -> Floats:

@@ -25,7 +25,8 @@ from incrowd.methods.learning.shared.growth import (
     grown,
     leaf_sums,
 )
-from incrowd.methods.learning.shared.inputs import UNIT, Inputs, NumberScale, interval_classes, usual_bins
+from incrowd.methods.learning.shared.inference import LinearInference, NoisyProducts, least_squares
+from incrowd.methods.learning.shared.inputs import UNIT, Inputs, NumberScale, features_of, interval_classes, usual_bins
 from incrowd.methods.learning.shared.models import LearnedModel, ScoreLink, Use, rounded
 from incrowd.methods.learning.shared.moves import gaussian_scale, squared_move
 from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable
@@ -71,12 +72,13 @@ class FittedNumbers:
     tables: tuple[Floats, ...]
     rows: float
     trees: tuple[DecisionTree, ...] = ()
+    inference: LinearInference | None = None
 
     def scaled(self, scale: NumberScale) -> FittedNumbers:
         """Return the same in the units of the target."""
         trees = tuple(DecisionTree(tree.cuts, rounded(tree.leaves * scale.half)) for tree in self.trees)
         tables = tuple(rounded(table * scale.half) for table in self.tables)
-        return FittedNumbers(scale.center + scale.half * self.offset, tables, self.rows, trees)
+        return FittedNumbers(scale.center + scale.half * self.offset, tables, self.rows, trees, self.inference)
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,98 @@ def fit_products(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     spread = RowSpread.of(sums, space.width, own, float(step.scale))
     line = ridge(spread, space.width, float(step.scale) * math.sqrt(2.0 * space.width))
     return FittedNumbers(float(line.intercepts[0]) / own, space.tables(line.slopes / own), spread.rows)
+
+
+def _whole_space(task: LearningTask) -> tuple[VectorSpace, int]:
+    """Return the vectors of rows, none of them shortened: intervals would not know of it."""
+    space = VectorSpace.of(task.inputs, Fraction(1))
+    return space, max(1, math.isqrt(space.square // 2))
+
+
+def linear_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
+    """Return products of rows that are not shortened, that cost ρ."""
+    space, own = _whole_space(task)
+    return (product_step(space.width + 2, space.square + 2 * own**2, rho, unit),)
+
+
+def fit_linear(task: LearningTask, records: Records, steps: tuple[Step, ...], coins: Coins) -> FittedNumbers:
+    """Return least squares with intervals; with a penalty and without intervals, if noise leaves too little."""
+    (step,) = steps
+    assert isinstance(step, MultiplyColumns)  # noqa: S101 - as the recipe says
+    space, own = _whole_space(task)
+    scale = NumberScale.of(task.classes[-1])
+    assert scale is not None  # noqa: S101 - the target has bounds
+    ends = np.rint(own * (scale.middles - scale.center) / scale.half).astype(np.int64)[:, None]
+    sums = noisy_moments(moments(records, space.vectors, ends, own), (step.scale, step.beside), coins)
+    spread = RowSpread.of(sums, space.width, own, float(step.scale))
+    one = np.append(np.full(space.width, float(UNIT)), [own, own])
+    deviations = np.full(sums.shape, float(step.beside))
+    np.fill_diagonal(deviations, float(step.scale))
+    products = NoisyProducts(sums / np.outer(one, one), deviations / np.outer(one, one))
+    features = LinearFeatures.of(task)
+    places = products.estimable(features.groups)
+    fitted = least_squares(products.of(places), spread.rows)
+    if fitted is None:
+        line = ridge(spread, space.width, float(step.scale) * math.sqrt(2.0 * space.width))
+        return FittedNumbers(float(line.intercepts[0]) / own, space.tables(line.slopes / own), spread.rows)
+    slopes = np.zeros(space.width + 1)
+    slopes[places[:-1]] = fitted[0]
+    tables = space.tables(slopes[:-1, None] / UNIT)
+    return FittedNumbers(float(slopes[-1]), tables, spread.rows, (), features.declared(places[:-1], fitted))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFeatures:
+    """What each number of a row's vector is, the constant last: its column and class, and the scale of numbers."""
+
+    terms: tuple[tuple[str | None, str | None], ...]
+    values: tuple[tuple[float, ...] | None, ...]
+    scales: tuple[NumberScale | None, ...]
+    target: NumberScale
+
+    @classmethod
+    def of(cls, task: LearningTask) -> LinearFeatures:
+        """Return the features of a task."""
+        terms: list[tuple[str | None, str | None]] = []
+        values: list[tuple[float, ...] | None] = []
+        scales: list[NumberScale | None] = []
+        for item, encoder in zip(task.inputs, task.encoders, strict=True):
+            scale = NumberScale.of(item)
+            labels = [None] if scale is not None else list(encoder.labels)
+            terms += [(encoder.name, label) for label in labels]
+            scales += [scale] * len(labels)
+            middles = None if scale is None else scale.center + scale.half * features_of(item)[:, 0] / UNIT
+            values += [None if middles is None else tuple(middles.tolist())] * len(labels)
+        own = NumberScale.of(task.classes[-1])
+        assert own is not None  # noqa: S101 - the target has bounds
+        return cls((*terms, (None, None)), (*values, None), (*scales, None), own)
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The places of the classes of each column that has no numbers."""
+        names = dict.fromkeys(name for (name, _), scale in zip(self.terms, self.scales, strict=True) if scale is None)
+        return [
+            [place for place, (own, _) in enumerate(self.terms) if own == name] for name in names if name is not None
+        ]
+
+    def declared(self, places: Integers, fitted: tuple[Floats, Floats, float]) -> LinearInference:
+        """Return an inference in declared units: the constant, which is the last place, at 0 of each number."""
+        line, covariance, variance = fitted
+        turn = self.target.half * np.eye(len(places))
+        for row, place in enumerate(places):
+            scale = self.scales[place]
+            if scale is not None:
+                turn[-1, row] = -self.target.half * scale.center / scale.half
+                turn[row, row] = self.target.half / scale.half
+        estimates = turn @ line
+        estimates[-1] += self.target.center
+        return LinearInference(
+            tuple(self.terms[place] for place in places),
+            tuple(self.values[place] for place in places),
+            rounded(estimates),
+            rounded(turn @ covariance @ turn.T),
+            float(f"{variance * self.target.half**2:.9g}"),
+        )
 
 
 def additive_under(task: LearningTask, rho: Fraction, unit: Unit) -> tuple[Step, ...]:
@@ -206,6 +300,7 @@ def leaf_means(counts: Floats, sums: Floats, doubt: float) -> Floats:
 
 RECIPES = {
     "moments": NumberRecipe(ModelForm.LEAST_SQUARES, products_under, fit_products),
+    "linear": NumberRecipe(ModelForm.LINEAR, linear_under, fit_linear),
     "additive": NumberRecipe(ModelForm.ADDITIVE_SUMS, additive_under, fit_additive),
 }
 
@@ -235,7 +330,7 @@ class PrivateRegressor(Method):
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
-    model: Literal["moments", "additive", "tree", "forest"] = "moments"
+    model: Literal["moments", "linear", "additive", "tree", "forest"] = "moments"
     expected_rows: int | None = None
     depth: int | None = None
 
@@ -259,7 +354,7 @@ class PrivateRegressor(Method):
 
     def _bins(self) -> int:
         """Return in how many bins numbers are taken: few for functions of single columns under a small budget."""
-        if self.model == "moments":
+        if self.model in ("moments", "linear"):
             return _BINS
         additive = self.model == "additive"
         return usual_bins(self.expected_rows, largest_rho(self.epsilon, self.delta) if additive else None)
@@ -293,6 +388,7 @@ class PrivateRegressor(Method):
             ScoreLink.NUMBER,
             (scale.center - scale.half, scale.center + scale.half),
             trees=fitted.trees,
+            inference=fitted.inference,
         )
         return ModelTable.of(model, fitted.rows)
 

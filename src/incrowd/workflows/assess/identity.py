@@ -155,10 +155,10 @@ def by_household(rows: Rows, quasi: Sequence[str], household: str, engine: Engin
     counts = engine.count(rows, as_is(rows, [*quasi, household], engine))
     classes = counts.marginal(quasi)
     places = np.searchsorted(classes.keys, classes.layout.pack(counts.codes()[:-1]))
-    known = np.array([label is not None for label in counts.classes[-1].labels().to_pylist()])[counts.codes()[-1]]
-    if not known.any():
+    housed = np.array([label is not None for label in counts.classes[-1].labels().to_pylist()])[counts.codes()[-1]]
+    if not housed.any():
         return None
-    return household_risk(counts.codes()[-1][known], classes.counts[places][known], counts.counts[known])
+    return household_risk(counts.codes()[-1][housed], classes.counts[places][housed], counts.counts[housed])
 
 
 def _number(value: str | None) -> float:

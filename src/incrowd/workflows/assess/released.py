@@ -21,7 +21,7 @@ from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.publication import masks_of
 from incrowd.workflows.policy.rows import open_release
-from incrowd.workflows.registry import check_of
+from incrowd.workflows.registry import check_of, linked_method_names
 from incrowd.workflows.verify.verify import read_certificate
 
 Levels = Mapping[str, tuple[int, ...]]
@@ -70,6 +70,10 @@ def read_release(release: Path) -> ReadRelease:
 
 def released_of(certificate: Certificate, folder: Path) -> ReadRelease:
     """Read the files that a certificate names, which lie in one folder."""
+    if certificate.method.name in linked_method_names():
+        raise InvalidParameter(
+            "these are linked tables, which are compared as a whole: give their folder to incrowd assess."
+        )
     files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
     if not files or not all(file.is_file() for file in files):
         raise InvalidParameter(f"the published files are not beside the certificate in {folder}: put them there.")

@@ -29,7 +29,7 @@ from incrowd.methods.synthesis.marginals.detail import drawn_inside, drawn_numbe
 from incrowd.verifier.files import documents_of, tables_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE
-from incrowd.workflows.registry import MODELS
+from incrowd.workflows.registry import MODELS, linked_method_names
 from incrowd.workflows.verify.verify import read_certificate
 
 _COUNT = "count"
@@ -70,6 +70,11 @@ def read_publication(
         if policy is not None and policy.hash != certificate.policy_hash and not other:
             raise InvalidParameter(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
+            )
+        if certificate.method.name in linked_method_names():
+            raise InvalidParameter(
+                "attacks are about one table, and these are linked ones: their epsilon bounds every attack. incrowd "
+                "assess compares them with the data."
             )
         beside = documents_of(certificate)
         named = [Path(file.name) for file in tables_of(certificate) if file.name not in beside]

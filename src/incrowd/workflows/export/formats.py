@@ -24,6 +24,7 @@ from incrowd.workflows.verify.verify import read_certificate
 
 FORMATS = {
     "onnx": "incrowd.workflows.export.onnx_model",
+    "model-card": "incrowd.workflows.export.model_card",
     "croissant": "incrowd.workflows.export.croissant",
     "ro-crate": "incrowd.workflows.export.ro_crate",
     "ddi": "incrowd.workflows.export.ddi",

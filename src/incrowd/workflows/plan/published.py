@@ -29,7 +29,7 @@ _SAMPLE_CODES = {
     "nace": ("10.71", "47.11", "86.10"),
 }
 _WITHIN = "drawn within its class"
-_MADE = ("draw rows", "publish a model")
+_MADE = ("draw rows", "draw linked rows", "publish a model")
 _VALUES_STAY = ("code ends", "suppress at risk")
 _SAMPLE_DAYS = (date(1968, 7, 9), date(1994, 2, 3), date(2021, 10, 30))
 
@@ -154,16 +154,17 @@ def published_columns(
     >>> [column.label_text for column in published_columns(Safe({}, k=5, rate=Fraction(1)).plan(schema), schema)]
     ['F, M, other']
     """
+    declared = {column.name: column for column in schema.everywhere}
     finest: dict[str, RecodedColumn] = {}
     for step in walk(plan.steps):
         for column in step.columns if isinstance(step, Recode) else ():
-            if column.column in schema.names and column.level <= finest.get(column.column, column).level:
+            if column.column in declared and column.level <= finest.get(column.column, column).level:
                 finest[column.column] = column
     raised, altered, made = _raised(plan), _drawn_numbers(plan) | _altered(plan), _made(plan)
     bounded = bound_columns(plan)
     return tuple(
         _published(
-            schema[name],
+            declared[name],
             column,
             coarsest=highest.get(name, column.of) if name in raised else column.levels[-1],
             altered=altered.get(name, made),
@@ -190,7 +191,7 @@ def _altered(plan: Plan) -> dict[str, str]:
 
 def _drawn_numbers(plan: Plan) -> dict[str, str]:
     """Return the columns of numbers that are drawn within their classes."""
-    steps = (step for step in walk(plan.steps) if step.kind == _MADE[0])
+    steps = (step for step in walk(plan.steps) if step.kind in _MADE[:2])
     return {number.column: _WITHIN for step in steps for number in getattr(step, "numbers", ())}
 
 
@@ -281,4 +282,5 @@ def _made_up(column: Column, level: int) -> tuple[str, ...]:
 def unpublished(policy: Policy) -> tuple[str, ...]:
     """Return the columns of which nothing is published."""
     named = {column.name for column in published_by(policy)}
-    return tuple(name for name in policy.schema.names if name not in named) if named else ()
+    everywhere = (column.name for column in policy.schema.everywhere)
+    return tuple(name for name in everywhere if name not in named) if named else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.intervals import Cuts, Intervals
 from incrowd.core.hierarchy.text import Classification, Prefix, Pseudonyms, Redaction
 from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, parse_arx, tree
+from incrowd.core.linked import ChildTable
 from incrowd.core.rounding import Number
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
@@ -256,12 +258,67 @@ def other_table(
             f"the rows of {name!r} belong to people, but the dataset protects single rows: declare "
             "dataset.unit.column, the person ID column."
         )
-    more = None if section.more is None else ExtraRowsRule(section.more)
-    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, more)
+    own = Unit(Kind.PERSON, unit.adjacency, section.unit, section.max_rows, _more(section))
     return OtherTable(name, Schema(columns, own), *source, public=False)
 
 
 Place = tuple[str | None, SourceOptions]
+
+
+@dataclass(frozen=True)
+class LinkedTable:
+    """A table below the people, and where its rows are."""
+
+    table: ChildTable
+    place: Place
+
+
+def linked_table(name: str, section: TableSection, main: tuple[str, Unit], columns: tuple[Column, ...]) -> ChildTable:
+    """Return a table below another one as its section declares it; `main` are the name and unit of the people."""
+    people, unit = main
+    person = section.unit
+    own = Unit() if person is None else Unit(Kind.PERSON, unit.adjacency, person, section.max_rows, _more(section))
+    foreign = section.foreign_key or person or ""
+    if section.parent == people and person is None:
+        person = foreign
+        own = Unit(Kind.PERSON, unit.adjacency, person, section.max_rows, _more(section))
+    if section.parent != people and section.foreign_key is None:
+        raise InvalidParameter(
+            f"{name!r} lies below {section.parent!r}: write foreign_key: with the column that names its rows."
+        )
+    above = section.depends_on
+    depends_on = None if above is None else tuple(_owner(column, section.parent or "") for column in above)
+    return ChildTable(
+        name,
+        section.parent or "",
+        Schema(columns, own),
+        foreign,
+        section.max_rows,
+        _more(section),
+        person,
+        section.id,
+        section.order,
+        depends_on,
+    )
+
+
+def _more(section: TableSection) -> ExtraRowsRule | None:
+    return None if section.more is None else ExtraRowsRule(section.more)
+
+
+def _owner(column: str, parent: str) -> tuple[str, str]:
+    owner, mark, name = column.partition(".")
+    return (owner, name) if mark else (parent, column)
+
+
+def in_levels(tables: Sequence[LinkedTable], people: str) -> tuple[LinkedTable, ...]:
+    """Return tables so that each stands after its parent; those whose parent is not there stand last."""
+    ordered, names, rest = list[LinkedTable](), {people}, list(tables)
+    while ready := [table for table in rest if table.table.parent in names]:
+        ordered += ready
+        names |= {table.table.name for table in ready}
+        rest = [table for table in rest if table not in ready]
+    return (*ordered, *rest)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,14 @@ from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.document import Document, checked, place_in
 from incrowd.workflows.policy.scalars import Exact, whole
 from incrowd.workflows.policy.sections import Section
-from incrowd.workflows.registry import admit, chain, graph_method_names, method_class, method_names
+from incrowd.workflows.registry import (
+    admit,
+    chain,
+    graph_method_names,
+    linked_method_names,
+    method_class,
+    method_names,
+)
 
 _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is another way to write scheme
 
@@ -25,6 +32,12 @@ _SAFE, _AUTO, _SCHEME = "safe", "auto", "scheme"  # safe with `levels: auto` is 
 def is_graph(document: Document) -> bool:
     """Whether a policy is that of a graph."""
     return any(document.content.get(name) is not None for name in ("nodes", "edges"))
+
+
+def is_linked(document: Document) -> bool:
+    """Whether a policy asks for linked tables to be synthesized."""
+    release = document.content.get("release")
+    return isinstance(release, dict) and release.get("method") in linked_method_names()
 
 
 def method_of(document: Document, where: str, schema: Schema) -> Method:
@@ -41,7 +54,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
     if name == _SAFE and release.get("levels") == _AUTO:
         name, release = _SCHEME, {key: value for key, value in release.items() if key != "levels"}
     graph = is_graph(document)
-    names = graph_method_names() if graph else method_names()
+    names = graph_method_names() if graph else (*method_names(), *linked_method_names())
     if isinstance(release, dict) and "distribution" in release:
         if len(path) > 1:
             raise InvalidParameter(
@@ -50,7 +63,7 @@ def _step(release: Any, path: tuple[str | int, ...], source: tuple[Document, str
         names = admit(str(release["distribution"]))
         release = {key: value for key, value in release.items() if key != "distribution"}
     if name not in names:
-        if name in (*graph_method_names(), *method_names()):
+        if name in (*graph_method_names(), *method_names(), *linked_method_names()):
             raise InvalidParameter(
                 f"the method {name!r} is for {'tables' if graph else 'graphs'}: a graph policy has nodes: and "
                 "edges:, a table policy has columns:."
@@ -84,7 +97,7 @@ def _refuse_target(release: Mapping[str, Any], path: tuple[str | int, ...], sour
 
 def method_schemas() -> list[dict[str, Any]]:
     """Return the JSON Schema of every method's section."""
-    sections = map(section_of, map(method_class, (*method_names(), *graph_method_names())))
+    sections = map(section_of, map(method_class, (*method_names(), *linked_method_names(), *graph_method_names())))
     methods = [section.model_json_schema(ref_template="#/$defs/{model}") for section in sections]
     chosen = section_of(method_class(_SCHEME)).model_json_schema(ref_template="#/$defs/{model}")
     chosen["properties"] |= {"method": {"const": _SAFE}, "levels": {"const": _AUTO}}

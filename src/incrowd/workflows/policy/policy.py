@@ -11,6 +11,7 @@ from typing import Any
 from incrowd.accounting.budget import Budget
 from incrowd.core.codec import digest
 from incrowd.core.limits import DOCUMENT_BYTES
+from incrowd.core.linked import LinkedSchema
 from incrowd.core.loss import Syntactic
 from incrowd.core.plan import Method, Plan
 from incrowd.core.schema import Column, Role, Schema
@@ -23,12 +24,15 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import (
     GraphPlace,
+    LinkedTable,
     OtherTable,
     attached,
     column_of,
     edge_rules,
     files_of,
     graph_schema,
+    in_levels,
+    linked_table,
     node_columns,
     other_table,
     require_listed,
@@ -36,7 +40,7 @@ from incrowd.workflows.policy.columns import (
 from incrowd.workflows.policy.document import Document, checked, place_in, read_document
 from incrowd.workflows.policy.file import GraphPolicySection, PolicySection
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
-from incrowd.workflows.policy.method_section import is_graph, method_of
+from incrowd.workflows.policy.method_section import is_graph, is_linked, method_of
 from incrowd.workflows.policy.population import file_hashes, population_hash, with_files, with_population
 from incrowd.workflows.policy.sections import BudgetSection, ColumnSection, EngineSection, SourceSection, UnitSection
 from incrowd.workflows.registry import outside_plan
@@ -63,6 +67,7 @@ class Policy:
     engine: Settings
     tables: tuple[OtherTable, ...] = ()
     graph: GraphPlace | None = None
+    linked: tuple[LinkedTable, ...] = ()
 
     @property
     def method(self) -> Method:
@@ -108,18 +113,26 @@ PolicyLike = str | Path | Mapping[str, Any] | Policy
 """A policy: the path of its file, its text (of several lines), a mapping of the same shape, or one that was read."""
 
 
-def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | None = None) -> Policy:
+def load_policy(
+    policy: PolicyLike,
+    until: int | None = None,
+    folder: Path | None = None,
+    changes: Mapping[str, object] | None = None,
+) -> Policy:
     """Read a policy from a file, from its text, or from a mapping of the same shape; one that was read stays as it is.
 
     A text has more than one line; a relative path in it starts from the current folder, as in a mapping, or from the
-    one that is given.  Of a list of steps, only so many are read if `until` says so.
+    one that is given.  Of a list of steps, only so many are read if `until` says so; `changes` are parameters of
+    `release:` that take the place of those in the policy, as if they were written there; its method stays.
     """
     if isinstance(policy, Policy):
-        return policy
+        return _unchanged(policy, changes)
     if isinstance(policy, Mapping):
-        return policy_of(_until(Document(_texts(policy)), until), folder or Path.cwd(), "the policy")
+        document = _until(Document(_texts(policy)), until)
+        return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     if isinstance(policy, str) and "\n" in policy:
-        return policy_of(_until(read_document(policy), until), folder or Path.cwd(), "the policy")
+        document = _until(read_document(policy), until)
+        return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     path = Path(policy)
     try:
         with path.open("rb") as file:  # it may be a pipe: the person who names a policy knows
@@ -128,7 +141,28 @@ def load_policy(policy: PolicyLike, until: int | None = None, folder: Path | Non
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return policy_of(_until(read_document(text), until), path.resolve().parent, str(path))
+    return policy_of(_changed(_until(read_document(text), until), changes), path.resolve().parent, str(path))
+
+
+def _unchanged(policy: Policy, changes: Mapping[str, object] | None) -> Policy:
+    if changes:
+        raise InvalidParameter(
+            f"{', '.join(changes)}: a policy that was read already cannot be changed. Give the policy as a file, a "
+            "text or a mapping."
+        )
+    return policy
+
+
+def _changed(document: Document, changes: Mapping[str, object] | None) -> Document:
+    """Return the document with other parameters of its one method."""
+    content = document.content
+    if not changes or not isinstance(content, dict):
+        return document
+    release = content.get("release")
+    if release is not None and not isinstance(release, dict):
+        raise InvalidParameter(f"{', '.join(changes)}: release: is a list of steps, which has no such parameter.")
+    named = {} if release is None or "method" not in release else {"method": release["method"]}
+    return Document({**content, "release": {**(release or {}), **_texts(changes), **named}}, document.lines)
 
 
 def _until(document: Document, until: int | None) -> Document:
@@ -164,7 +198,8 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         columns = node_columns(section.nodes.id, beside)
     try:
         unit = _unit(section.dataset.unit, graph=graph)
-        schema = Schema(columns, unit) if section.edges is None else graph_schema(columns, unit, section.edges)
+        linked = _linked(section, unit, document, (where, folder)) if is_linked(document) else ()
+        schema = _schema(section, columns, unit, linked)
         if section.purpose is not None:
             require_gate(schema.unit)
         if section.nodes is not None and section.nodes.source is None:
@@ -186,7 +221,39 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
         files |= files_of(declared, folder)
     mark = digest(f"incrowd policy {VERSION}", {"policy": hashed, "files": files})
     name, ledger = section.dataset.name, section.ledger
-    return Policy(name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place)
+    return Policy(
+        name, schema, method, source, options, budget, ledger, folder, mark, section, engine, tables, place, linked
+    )
+
+
+def _schema(section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedTable, ...]) -> Schema:
+    """Return the schema of a table, of a graph, or of people and the tables below them."""
+    if section.edges is not None:
+        return graph_schema(columns, unit, section.edges)
+    if not linked:
+        return Schema(columns, unit)
+    if section.purpose is not None:
+        raise InvalidParameter(
+            "purpose: is for one table: linked tables of people who consented are not synthesized. Release the table "
+            "of the people alone, or leave purpose: out."
+        )
+    return LinkedSchema(columns, unit, section.dataset.name, tuple(table.table for table in linked))
+
+
+def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple[str, Path]) -> tuple[LinkedTable, ...]:
+    """Return the tables that have a parent, each after it."""
+    tables, main = [], (section.dataset.name, unit)
+    for name, table in (section.tables or {}).items():
+        if table.parent is None:
+            continue
+        columns = _columns(table.columns, ("tables", name, "columns"), document, place)
+        try:
+            tables.append(
+                LinkedTable(linked_table(name, table, main, columns), _source(table.source, place[1], columns))
+            )
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
+    return in_levels(tables, section.dataset.name)
 
 
 def _place_of_graph(
@@ -260,6 +327,8 @@ def _tables(
 ) -> tuple[OtherTable, ...]:
     tables = []
     for name, table in (section.tables or {}).items():
+        if not table.public and table.unit is None:  # a table that is joined by row IDs alone is not queried
+            continue
         columns = _columns(table.columns, ("tables", name, "columns"), document, place)
         source, options = _source(table.source, place[1], columns)
         try:

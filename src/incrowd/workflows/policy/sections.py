@@ -357,7 +357,7 @@ class ConsentSection(Section):
 
 
 class TableSection(Section):
-    """One more table that queries may read: of the same people, or public."""
+    """One more table: of the same people, for queries and linked synthesis, or public."""
 
     source: AnySource = Field(description="Where its rows are.")
     public: bool = Field(False, description="Whether the table is public and needs no protection.")
@@ -365,11 +365,36 @@ class TableSection(Section):
     max_rows: MaxRows = Field(1, description="Maximum rows per person.")
     more: Literal["drop", "refuse"] | None = Field(None, description=_MORE)
     columns: dict[str, ColumnSection] = Field(description="Its columns, declared as those of the main table are.")
+    parent: str | None = Field(
+        None,
+        description="For the method linked: the table whose rows its rows belong to; the main table has the dataset's "
+        "name.",
+    )
+    foreign_key: str | None = Field(
+        None, description="The column that names the parent's row; below the main table it is unit."
+    )
+    id: str | None = Field(None, description="Its own row ID column, which tables below it name as foreign_key.")
+    order: str | None = Field(
+        None,
+        description="The column by which the rows of a parent are a sequence: the first max_rows are read, and each "
+        "may depend on the one before.",
+    )
+    depends_on: tuple[str, ...] | None = Field(
+        None,
+        description="Columns above that its own may depend on, such as age; default: all of its parent.",
+    )
 
     @model_validator(mode="after")
     def _public_or_of_people(self) -> TableSection:
-        if self.public == (self.unit is not None):
+        if self.parent is not None and self.public:
+            raise ValueError("a public table has no parent: its rows belong to nobody")
+        if self.parent is None and self.public == (self.unit is not None):
             raise ValueError("needs either public: true, or unit: with the person ID column")
+        for name in ("foreign_key", "id", "order", "depends_on"):
+            if self.parent is None and getattr(self, name) is not None:
+                raise ValueError(f"{name} needs parent, the table whose rows its rows belong to")
+        if self.parent is not None and self.unit is None and self.foreign_key is None:
+            raise ValueError("needs unit, the person ID column, or foreign_key, the column that names the parent's row")
         return self
 
 

@@ -52,16 +52,16 @@ class ValueCodes:
 
     def codes(self, bits: Bits) -> NDArray[np.int32] | None:
         """Return the number of each value, or None once there are more values than room."""
-        codes = self._known(bits)
+        codes = self._numbers(bits)
         if (codes < 0).any():
             self.bits = np.append(self.bits, np.unique(bits[codes < 0]))
             self._order = np.argsort(self.bits)
             if len(self.bits) > self.room:
                 return None
-            codes = self._known(bits)
+            codes = self._numbers(bits)
         return codes
 
-    def _known(self, bits: Bits) -> NDArray[np.int32]:
+    def _numbers(self, bits: Bits) -> NDArray[np.int32]:
         if not len(self.bits):
             return np.full(len(bits), -1, np.int32)
         places = np.searchsorted(self.bits, bits, sorter=self._order)
@@ -132,7 +132,8 @@ class Subsets:
             return None
         table = np.zeros(size, np.int32)
         table[used] = codes
-        return table[indices]
+        row_codes: NDArray[np.int32] = table[indices]
+        return row_codes
 
     def _sketch(self, bits: Mapping[str, Bits]) -> None:
         """Add the tuples that no table counts; a triple has at least as many different tuples as each of its pairs."""

@@ -10,7 +10,7 @@ from incrowd.accounting.budget import Amount
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import public_text
 from incrowd.core.words import short_down, short_up
-from incrowd.drawing.card import answer_card, card, facts
+from incrowd.drawing.card import answer_card, card, facts, plain
 from incrowd.queries.answer import Answer
 from incrowd.queries.combined_measurement import MET
 from incrowd.queries.measuring.columns import CHOSEN, Expected
@@ -66,7 +66,7 @@ class QueryEstimate:
         return {"question": self.question, "expected": [column.to_json() for column in self.expected]}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CostEstimate:
     """The cost of a query and the accuracy of its answer, from declarations and parameters alone; no row is read.
 
@@ -90,9 +90,15 @@ class CostEstimate:
         again = [("asked before", "yes: the same answer again, at no cost to the dataset")] if self.repeated else []
         return [*_costs(self.cost, self.left), *again]
 
+    @property
+    def _lines(self) -> list[tuple[str, str]]:
+        return [("query", self.question), *self.costs, *((column.output, column.words) for column in self.expected)]
+
+    def __repr__(self) -> str:
+        return plain("cost estimate", [*self._lines, *(("note", note) for note in (*self.notes, UNASKED))])
+
     def _repr_html_(self) -> str:
-        lines = [("query", self.question), *self.costs, *((column.output, column.words) for column in self.expected)]
-        return card("cost estimate", facts(lines), note=" ".join((*self.notes, UNASKED)))
+        return card("cost estimate", facts(self._lines), note=" ".join((*self.notes, UNASKED)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
@@ -115,7 +121,7 @@ class AnswerTexts(NamedTuple):
     certificate: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchAnswer:
     """Noisy answers, one for each query in order, with their one certificate.
 
@@ -166,6 +172,11 @@ class BatchAnswer:
     def _note(self) -> str:
         return REPEATED if self.repeated else coverage(*self.answers)
 
+    def __repr__(self) -> str:
+        numbered = enumerate(self.answers, start=1)
+        cards = [plain(f"answer {number}", _notes(answer), answer.rendered) for number, answer in numbered]
+        return "\n".join([*cards, plain("cost of all", [*self.costs, *_noted(self._note)])])
+
     def _repr_html_(self) -> str:
         cards = (
             answer_card(f"answer {number}", answer.rendered, answer.notes)
@@ -174,7 +185,7 @@ class BatchAnswer:
         return "".join(cards) + card("cost of all", facts(self.costs), note=self._note)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QueryAnswer(BatchAnswer):
     """A noisy answer to one query with its certificate, never one without the other."""
 
@@ -193,9 +204,21 @@ class QueryAnswer(BatchAnswer):
             f'{{"answer":{self.texts.answer},{public_text(self._paid)[1:-1]},"certificate":{self.texts.certificate}}}'
         )
 
+    def __repr__(self) -> str:
+        lines = [*self.costs, ("certificate", self.certificate.id), *_notes(self.answer), *_noted(self._note)]
+        return plain("answer", lines, self.answer.rendered)
+
     def _repr_html_(self) -> str:
         lines = [*self.costs, ("certificate", self.certificate.id)]
         return answer_card("answer", self.answer.rendered, (*self.answer.notes, *filter(None, [self._note])), lines)
+
+
+def _notes(answer: Answer) -> list[tuple[str, str]]:
+    return [("note", note) for note in answer.notes]
+
+
+def _noted(note: str) -> list[tuple[str, str]]:
+    return [("note", note)] if note else []
 
 
 def _plain_costs(cost: Amount, left: Mapping[str, Amount | None]) -> dict[str, Any]:

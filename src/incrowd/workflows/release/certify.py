@@ -121,7 +121,7 @@ def dataset_of(policy: Policy, commitment: str | None = None, others: tuple[str,
 def columns_of(schema: Schema, output_names: Sequence[str]) -> Columns:
     """Return the columns of the input, and which of them were released."""
     released = {column.name for column in schema.released}
-    facts = (ColumnFact(column.name, str(column.role), str(column.type)) for column in schema.columns)
+    facts = (ColumnFact(column.name, str(column.role), str(column.type)) for column in schema.everywhere)
     return Columns(tuple(facts), tuple(name for name in output_names if name in released))
 
 

@@ -180,7 +180,7 @@ def write_files(certificate: Certificate, output: Any, folder: Path, destination
 
     The report is made from the files and names the certificate's id, so that it can be hashed with them.
     """
-    names = names_of(len(output.parts), destination.form)
+    names = names_of(len(output.parts), destination.form, certificate.steps[-1])
     files = tuple(folder / name for name in names)
     for part, file in zip(output.parts, files, strict=True):
         write_table(part.reader(), file, destination.titles)

@@ -19,7 +19,7 @@ from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.registry import LEARNING
 from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released
 from incrowd.workflows.release.prepare import load_for
-from incrowd.workflows.release.tables import release_in_memory, release_to
+from incrowd.workflows.release.tables import ReleaseTerms, release_in_memory, release_to
 
 if TYPE_CHECKING:
     from incrowd.core.table import Progress
@@ -54,11 +54,15 @@ def require_learning(policy: Policy, target: str | None = None) -> None:
         )
 
 
-def learn_model(data: object, policy: PolicyLike) -> Learned:
-    """Learn a model from a file or a frame under a policy, in memory: charged before a row is read."""
+def learn_model(data: object, policy: PolicyLike, *, searched: bool = False) -> Learned:
+    """Learn a model from a file or a frame under a policy, in memory: charged before a row is read.
+
+    `searched` says that a search chose the policy's parameters by scores of these rows: the certificate then states
+    that the choice has no ε.
+    """
     read = load_for(policy, data)
     require_learning(read)
-    return Learned(*release_in_memory(data, read))
+    return Learned(*release_in_memory(data, read, terms=ReleaseTerms(searched=searched)))
 
 
 def learn_to(

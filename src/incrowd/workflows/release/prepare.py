@@ -12,6 +12,7 @@ from functools import partial
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Columns
 from incrowd.core.fingerprints import SourceFingerprint
+from incrowd.core.linked import LinkedSchema
 from incrowd.core.plan import Output, Plan
 from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
@@ -68,6 +69,9 @@ class PolicyOrder(ReleaseOrder):
 
 
 def _columns(schema: Schema, output: Output) -> Columns:
+    if isinstance(schema, LinkedSchema):
+        names = [column.name for column in schema.released_everywhere]
+        return replace(columns_of(schema, ()), released=tuple(names))
     return columns_of(schema, output.schema.names)
 
 
@@ -193,6 +197,10 @@ def open_data(data: object, policy: Policy, engine: Engine) -> Opened:
     """Open the data that the caller names, else the source of the policy; every declared column must be there."""
     if policy.graph is not None:
         raise InvalidParameter("this policy is of a graph: use incrowd graph release, assess or attack with it.")
+    if policy.linked:
+        raise InvalidParameter(
+            "this policy is of linked tables: incrowd plan, release, verify, assess and report work with it."
+        )
     place = data if data is not None else policy.source
     if place is None:
         raise InvalidParameter("no data: name a file, or write source: in the policy.")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
-from incrowd.core.steps.around import Compare, HoldOut, Rerun
+from incrowd.core.steps.around import ChosenByScores, Compare, HoldOut, Rerun
 from incrowd.core.steps.step import Step
 from incrowd.core.table import Progress, Table
 from incrowd.engines.writers.sinks import Folders
@@ -55,13 +55,15 @@ class ReleaseTerms:
 
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
     release that is tried again with the same `key` is the same release.
-    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.
+    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.  `searched` says
+    that a search chose the policy's parameters by scores of the rows.
     """
 
     hold_out: Fraction | None = None
     anyway: bool = False
     key: str | None = None
     before_charge: Callable[[], None] | None = None
+    searched: bool = False
 
 
 AS_IT_IS = ReleaseTerms()
@@ -89,7 +91,15 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     read = load_for(policy, data)
     if not anyway:
         require_useful(read)
+    if read.linked:
+        return Released(*_linked().linked_in_memory(data, read))
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
+
+
+def _linked() -> Any:
+    from incrowd.workflows.release import linked
+
+    return linked
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ def release_in_memory(
     if not terms.anyway:
         require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
-    chosen = policy.plan.led_by(*_rerun(policy, background)) if plan is None else plan
+    chosen = policy.plan.led_by(*_selected(policy, background, terms)) if plan is None else plan
     order = PolicyOrder.of(chosen, policy, background)
     return run(order, partial(prepared_table, order, data, progress), IN_MEMORY)
 
@@ -162,6 +172,11 @@ def _release_to(
 ) -> PublishedRelease:
     if not terms.anyway:
         require_useful(read)
+    if read.linked:
+        if terms.hold_out is not None:
+            raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
+        published: PublishedRelease = _linked().release_linked(data, read, destination, progress)
+        return published
     order = _order(read, data, terms)
     order = replace(order, target=replace(order.target, key=terms.key))
     hidden = require_none_hidden(read, order.background.ledger, destination.folder)
@@ -191,7 +206,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     if not terms.anyway:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier)
-    steps = (*_hold_out(terms), *_rerun(policy, background), *((Compare(),) if earlier else ()))
+    steps = (*_hold_out(terms), *_selected(policy, background, terms), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
@@ -218,9 +233,11 @@ def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
         yield HoldOut(terms.hold_out)
 
 
-def _rerun(policy: Policy, background: Background) -> Iterator[Step]:
+def _selected(policy: Policy, background: Background, terms: ReleaseTerms) -> Iterator[Step]:
     if failed_before(policy, background.ledger):
         yield Rerun()
+    if terms.searched:
+        yield ChosenByScores()
 
 
 def _accompany(

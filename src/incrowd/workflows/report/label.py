@@ -68,7 +68,7 @@ def label_of(certificate: Certificate, published: Description) -> Label:
     """Render a certificate for the person who signs it."""
     odds, total = Odds.of(certificate.accounting.spent), Odds.of(certificate.accounting.total)
     answers = (
-        *(_bounded(certificate.guarantee.unit, odds) if odds.bounded else _unbounded(certificate, published)),
+        *(_bounded(certificate, odds) if odds.bounded else _unbounded(certificate, published)),
         LabelLine("What was published?", published.short, published.full),
         _history(certificate, total),
     )
@@ -121,9 +121,10 @@ def _drafted(certificate: Certificate) -> str:
     return f" The rules of these columns come from the data, which rules out any stronger claim: {', '.join(drafts)}."
 
 
-def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
+def _bounded(certificate: Certificate, odds: Odds) -> tuple[LabelLine, ...]:
+    unit = certificate.guarantee.unit
     if unit.kind.of_edges:
-        return _bounded_edge(unit, odds)
+        return _bounded_edge(certificate, odds)
     if unit.adjacency is Adjacency.ADD_REMOVE:
         who = f"{_ATTACKER} You are in the data with a chance of 1 in 2. From this release they guess whether you are."
         question, other = "Can anyone tell that you are in it?", "without your data"
@@ -137,7 +138,7 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     right = f"They are right at most {odds.guess} of the time; guessing without the release is right 50 % of the time."
     many = chance(min(Decimal(1), odds.delta * _MANY))
     return (
-        _protected(unit, bounded=True),
+        _protected(certificate, bounded=True),
         LabelLine(question, f"A guess is right at most {odds.guess} of the time", f"{who} {right}"),
         LabelLine(
             pair,
@@ -154,8 +155,8 @@ def _bounded(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     )
 
 
-def _bounded_edge(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
-    one = unit.kind is Kind.RELATION
+def _bounded_edge(certificate: Certificate, odds: Odds) -> tuple[LabelLine, ...]:
+    one = certificate.guarantee.unit.kind is Kind.RELATION
     guessed, so = ("One edge is there", "it is") if one else ("Two people are connected", "they are")
     who = (
         "Suppose someone knows all nodes, all other edges, the method and all its settings, and can compute without "
@@ -163,7 +164,7 @@ def _bounded_edge(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
     )
     right = f"They are right at most {odds.guess} of the time; guessing without the release is right 50 % of the time."
     return (
-        _protected(unit, bounded=True),
+        _protected(certificate, bounded=True),
         LabelLine(
             "Can anyone tell that an edge is there?" if one else "Can anyone tell that two people are connected?",
             f"A guess is right at most {odds.guess} of the time",
@@ -181,7 +182,7 @@ def _bounded_edge(unit: Unit, odds: Odds) -> tuple[LabelLine, ...]:
 
 def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelLine, ...]:
     return (
-        _protected(certificate.guarantee.unit, bounded=False),
+        _protected(certificate, bounded=False),
         LabelLine(
             "Can anyone tell that you are in it?",
             "No bound",
@@ -198,9 +199,11 @@ def _unbounded(certificate: Certificate, published: Description) -> tuple[LabelL
     )
 
 
-def _protected(unit: Unit, *, bounded: bool) -> LabelLine:
+def _protected(certificate: Certificate, *, bounded: bool) -> LabelLine:
+    unit = certificate.guarantee.unit
     if unit.kind is Kind.PERSON:
-        short, full = "Each person", f"The column “{unit.column}” identifies people; {_rows(unit)}."
+        reads = next((claim.reads for claim in certificate.claims if claim.reads is not None), None)
+        short, full = "Each person", f"The column “{unit.column}” identifies people; {reads or _rows(unit)}."
     elif unit.kind is Kind.ROW:
         short, full = "Each row", "Each row is one person: nobody may have more than one row in the table."
     else:

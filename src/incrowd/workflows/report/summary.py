@@ -94,6 +94,10 @@ def _size(certificate: Certificate, label: Label, batch: pa.RecordBatch | None, 
             if rows == 0
             else f"{counted(rows, 'row')} {_are(rows)} published."
         )
+    if isinstance(rows, list) and rows:
+        return (
+            f"{counted(len(rows), 'table')} with {counted(sum(rows), 'row')} are published; the first is shown below."
+        )
     people, beside = certificate.dataset.population, ""
     if people is not None:
         beside = f" The data could be about {people:,} people, as declared."

@@ -334,7 +334,7 @@ def _unlike(certificate: Certificate, policy: Policy) -> Problem | None:
     from incrowd.workflows.query.recompute import recomputed_plan
 
     stated = (certificate.method.name, certificate.steps, certificate.guarantee, certificate.claims)
-    columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.columns]
+    columns = [{"name": c.name, "role": str(c.role), "type": str(c.type)} for c in policy.schema.everywhere]
     try:
         match certificate.method.name:
             case "question":

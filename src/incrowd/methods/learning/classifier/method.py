@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.classifier.recipes import PURE, RECIPES, Recipe, greedy_trees, random_trees
+from incrowd.methods.learning.classifier.recipes import PURE, REACH, RECIPES, Recipe, greedy_trees, random_trees
 from incrowd.methods.learning.classifier.streaming import sampled
 from incrowd.methods.learning.shared.growth import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.shared.inputs import BINS, Inputs, NumberScale, usual_bins
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
-_FEW, _FEW_PURE = 1000, 3  # a rule of thumb by public numbers; another value costs accuracy, never privacy
+# rules of thumb by public numbers, chosen on the tables of `bench/learning.py --auto`: others cost accuracy, no privacy
+_FEW_PURE, _MANY, _CLEAR = 3, 200_000, 10
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,12 @@ class PrivateClassifier(Method):
     bins: int | None = None
     expected_rows: int | None = None
     depth: int | None = None
+    smallest_share: Fraction | None = None
 
     def __post_init__(self) -> None:
         check_parameters(self.epsilon, self.delta, self.bins, self.expected_rows)
+        if self.smallest_share is not None and not 0 < self.smallest_share <= Fraction(1, 2):
+            raise InvalidParameter("smallest_share is about the share of the rarest class, above 0 and at most 1/2.")
         check_depth(self.depth)
 
     def task(self, schema: Schema) -> LearningTask:
@@ -86,10 +90,21 @@ class PrivateClassifier(Method):
             return self._fewest(inputs, outputs)
         if outputs >= _MANY_CLASSES and all(NumberScale.of(item) is not None for item in inputs):
             return "moments"
-        rho = budget_of(self.epsilon, self.delta, self.model)
-        if self.expected_rows is not None and rho * self.expected_rows**2 < _FEW * len(inputs):
-            return self._fewest(inputs, outputs)
-        return "gradient"
+        rho, rows = budget_of(self.epsilon, self.delta, self.model), self.expected_rows
+        if rows is None or rho * rows**2 >= _MANY * len(inputs):
+            return "gradient"
+        return "moments" if self._clear(inputs, rho * rows**2) else self._fewest(inputs, outputs)
+
+    def _clear(self, inputs: tuple[Classes, ...], strength: Fraction) -> bool:
+        """Whether products of columns, mostly of numbers, are above their noise: less so where a class is rare.
+
+        `strength` is ρ times the square of the number of rows.
+        """
+        numbers = sum(NumberScale.of(item) is not None for item in inputs)
+        others = len(inputs) - numbers
+        square = (REACH + (1 - REACH) / max(1, numbers)) ** 2 * numbers + others
+        rarity = min(Fraction(1), 2 * (self.smallest_share or Fraction(1, 2))) ** 3
+        return 2 * others <= square and strength * rarity >= _CLEAR * (Fraction(216, 100) * square) ** 2
 
     def _fewest(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model for few rows: with many classes trees drawn without rows, if counts are mostly noise."""

@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 _FOR_COUNT = Fraction(1, 50)
 _FOR_TABLES = Fraction(1, 2)  # of ρ: half for the start, half for the gradients; costs add up, any share is private
 _SMALL = Fraction(1, 400)  # of ρ: below it each round would be mostly noise, and half as many rounds are taken
-# of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)
-_REACH = Fraction(7, 10)
+REACH = Fraction(7, 10)
+"""Of the longest vector: longer ones are shortened; less adds bias, and takes noise away (`VectorSpace.of`)."""
 _RIDGE = 0.7  # of the noise's size: more shrinks the model, less lets the noise in; post-processing
 
 
@@ -184,7 +184,7 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
 
 def _space(task: LearningTask) -> tuple[VectorSpace, int, int]:
     """Return the vectors of rows, the constant beside them, and what a class of the target is."""
-    space = VectorSpace.of(task.inputs, _REACH)
+    space = VectorSpace.of(task.inputs, REACH)
     one_class = math.isqrt(space.square)
     return space, max(1, 2 * one_class // 5), one_class
 

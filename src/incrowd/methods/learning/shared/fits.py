@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 _MOMENTUM = 0.9  # usual value; what follows here works on noisy sums only, so every constant is private
 _DAMPING = 0.6  # of a start from other tables, which trust themselves too much
 _LARGEST = 8.0  # e^8: a score beyond is as good as certain
-_STARTS, _LLOYD = 4, 20  # of k-means on noisy cells; more is slower and rarely better
+_STARTS, _LLOYD = 8, 20  # of k-means on noisy points; more is slower and rarely better
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +182,35 @@ def spread_points(number: int, width: int, length: float) -> Floats:
         away = np.min([((pool - center) ** 2).sum(axis=1) for center in chosen], axis=0)
         chosen.append(pool[int(away.argmax())])
     return np.array(chosen)
+
+
+def even_points(number: int, width: int, most: float) -> Floats:
+    """Return at least so many public points that part rows evenly, each number between −most and most.
+
+    They are the middles of a grid over all axes.  Where two parts of each axis would be more than enough, they lie on
+    both sides of the middle along fewer public directions: a row is nearest to the point on its own side of each.
+    """
+    if 2**width <= number:
+        parts = next(parts for parts in range(2, number + 1) if parts**width >= number)
+        middles = most * ((2.0 * np.arange(parts) + 1.0) / parts - 1.0)
+        return np.stack(np.meshgrid(*[middles] * width, indexing="ij"), axis=-1).reshape(-1, width)
+    bits = max(1, (number - 1).bit_length())
+    axes = np.linalg.qr(np.random.default_rng(20_110_402).normal(size=(width, bits)))[0].T
+    sides = ((np.arange(2**bits)[:, None] >> np.arange(bits)) & 1) - 0.5
+    points: Floats = most * (sides @ (np.eye(width) if bits == width else axes))
+    return points
+
+
+def found_centers(sums: Floats, counts: Floats, doubt: float, number: int, length: float) -> Floats:
+    """Return so many centers of the noisy means of groups of rows, of which those below twice their noise say nothing.
+
+    Where fewer groups remain than there are centers, public points follow them.
+    """
+    enough = counts > 2.0 * doubt
+    means = sums[enough] / counts[enough][:, None]
+    if len(means) < number:
+        return np.concatenate([means, spread_points(number, sums.shape[1], length)])[:number]
+    return weighted_centers(means, counts[enough], number, length)
 
 
 def weighted_centers(points: Floats, weights: Floats, number: int, length: float) -> Floats:

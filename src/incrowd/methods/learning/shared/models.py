@@ -14,8 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.drawing.card import LISTED, card, grid, plain
+from incrowd.drawing.card import facts as fact_table
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.shared.fits import Floats
+from incrowd.methods.learning.shared.inference import LinearInference
 from incrowd.methods.learning.shared.inputs import ColumnEncoder
 from incrowd.methods.learning.shared.trees import DecisionTree
 from incrowd.methods.shared.model_file import ModelFile
@@ -26,11 +29,12 @@ TABLE = pa.schema(
 """The table of a model: a line for each of its numbers."""
 _VERSION = 1
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+_SHOWN = 12  # names of columns and outputs in a notebook
 _DIGITS = 9  # of a stored weight: a model file is read on every machine alike
 _KEYS = frozenset(
     (
         *("incrowd learned model", "use", "outputs", "target", "link", "bounds", "columns", "vectors", "offset"),
-        *("tables", "trees"),
+        *("tables", "trees", "inference"),
     )
 )
 
@@ -52,7 +56,7 @@ class ScoreLink(StrEnum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LearnedModel(ModelFile):
     """What every model has: its use, the columns that it reads, its outputs, and a table of numbers for each column.
 
@@ -71,11 +75,34 @@ class LearnedModel(ModelFile):
     bounds: tuple[float, float] | None = None
     vectors: Floats | None = None
     trees: tuple[DecisionTree, ...] = ()
+    inference: LinearInference | None = None
 
     @property
     def ordered(self) -> tuple[bool, ...]:
         """Of which columns the codes have an order."""
         return tuple(column.ordered for column in self.columns)
+
+    def __repr__(self) -> str:
+        return plain("learned model", self.facts)
+
+    def _repr_html_(self) -> str:
+        lines = [] if self.inference is None else [list(row.values()) for row in self.coefficients().to_pylist()]
+        parts = [grid(["column", "value", "estimate", "low", "high"], lines[:LISTED])] if lines else []
+        return card("learned model", fact_table(self.facts), *parts)
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is, for people."""
+        names = [column.name for column in self.columns]
+        numbers = self.offset.size + sum(table.size for table in self.tables)
+        numbers += sum(tree.leaves.size for tree in self.trees)
+        outputs = ", ".join(self.outputs[:_SHOWN]) + (", …" if len(self.outputs) > _SHOWN else "")
+        return [
+            ("gives", f"{self.use}: {outputs}"),
+            *([] if self.target is None else [("predicts", self.target)]),
+            ("reads", ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")),
+            ("numbers", f"{numbers:,}"),
+        ]
 
     def codes(self, table: pa.Table) -> NDArray[np.int64]:
         """Return the codes of rows, one row each."""
@@ -111,6 +138,37 @@ class LearnedModel(ModelFile):
         """Return the number that is expected for each row, within the declared bounds."""
         low, high = self.bounds or (-np.inf, np.inf)
         return np.clip(self.scores(table)[:, 0], low, high)
+
+    def intervals(self, table: pa.Table, level: float = 0.95, *, single: bool = True) -> tuple[Floats, Floats]:
+        """Return the ends of an interval for each row: for what it is itself, or for the mean of rows like it.
+
+        They know the noise of the model and the spread of rows, and lie within the declared bounds.
+        """
+        if self.inference is None:
+            raise InvalidParameter(
+                "this model has no intervals: learn it by method: regressor with model: linear, from enough rows for "
+                "its noise."
+            )
+        codes, names = self.codes(table), [column.name for column in self.columns]
+        design = np.ones((len(codes), len(self.inference.terms)))
+        for place, ((name, label), values) in enumerate(zip(self.inference.terms, self.inference.values, strict=True)):
+            if name is not None:
+                own = codes[:, names.index(name)]
+                labels = self.columns[names.index(name)].labels
+                design[:, place] = own == labels.index(label) if values is None else np.array(values)[own]
+        line, wide = design @ self.inference.estimates, self.inference.around(design, level, single=single)
+        low, high = self.bounds or (-np.inf, np.inf)
+        return np.clip(line - wide, low, high), np.clip(line + wide, low, high)
+
+    def coefficients(self, level: float = 0.95) -> pa.Table:
+        """Return the coefficients of a linear model in declared units, each with its confidence interval."""
+        if self.inference is None:
+            self.intervals(pa.table({}))  # which says why there are none
+        assert self.inference is not None  # noqa: S101 - as above
+        low, high = self.inference.intervals(level)
+        columns, labels = zip(*self.inference.terms, strict=True)
+        numbers = {"estimate": self.inference.estimates, "low": low, "high": high}
+        return pa.table({"column": pa.array(columns, pa.string()), "value": pa.array(labels, pa.string()), **numbers})
 
     def nearest(self, table: pa.Table) -> NDArray[np.int64]:
         """Return the number of the cluster that each row is nearest to, counted from 0."""
@@ -154,6 +212,7 @@ class LearnedModel(ModelFile):
         plain |= {} if self.bounds is None else {"bounds": list(self.bounds)}
         plain["columns"] = [column.to_json() for column in self.columns]
         plain |= {} if self.vectors is None else {"vectors": self.vectors.tolist()}
+        plain |= {} if self.inference is None else {"inference": self.inference.to_json()}
         plain |= {"trees": [tree.to_json() for tree in self.trees]} if self.trees else {}
         return plain | {"offset": self.offset.tolist(), "tables": [table.tolist() for table in self.tables]}
 
@@ -200,6 +259,7 @@ def _read(plain: Mapping[str, Any]) -> dict[str, Any]:
         "bounds": None if bounds is None else (float(bounds[0]), float(bounds[1])),
         "vectors": None if vectors is None else _numbers(vectors, (len(outputs), len(vectors[0]))),
         "trees": trees,
+        "inference": None if "inference" not in plain else LinearInference.from_json(plain["inference"]),
     }
 
 

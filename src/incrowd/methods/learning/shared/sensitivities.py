@@ -14,7 +14,15 @@ from incrowd.core.domain import Type
 from incrowd.core.hierarchy.hierarchy import RuleKind
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.steps.rows import RecodedColumn
-from incrowd.methods.learning.shared.steps import FollowGradients, LearnFrom, MoveCenters, MultiplyColumns, SumByColumn
+from incrowd.methods.learning.shared.steps import (
+    FollowGradients,
+    LearnFrom,
+    ModelForm,
+    MoveCenters,
+    MultiplyColumns,
+    PublishModel,
+    SumByColumn,
+)
 from incrowd.methods.learning.shared.tree_steps import SampleGradients, SumLeaves
 from incrowd.verifier.check import Problem
 
@@ -59,7 +67,8 @@ def other_sensitivity(statement: Statement) -> Problem | None:
                 wrong = all(stated != _centers(learn, vector) for vector in _vectors(statement))
             case MultiplyColumns():
                 stated_ = (step.numbers, step.square)
-                wrong = all(stated_ != _products(learn, vector) for vector in _vectors(statement))
+                linear = statement.basis.need(PublishModel).model is ModelForm.LINEAR
+                wrong = all(stated_ != _products(learn, vector, linear=linear) for vector in _vectors(statement))
             case _:
                 wrong = False
         if wrong:
@@ -73,12 +82,12 @@ def _centers(learn: LearnFrom, vector: Vector) -> tuple[int, int, int, int]:
     return len(learn.outputs or ()), vector.width, square, weight
 
 
-def _products(learn: LearnFrom, vector: Vector) -> tuple[int, int]:
+def _products(learn: LearnFrom, vector: Vector, *, linear: bool) -> tuple[int, int]:
     """Return how many numbers are multiplied, and their squares: of components, of a number, or of classes."""
     if learn.target is None:
         return vector.width + 1, vector.square(Fraction(1, 2)) + _NUMBER**2
     if learn.outputs is None:
-        square = vector.square(Fraction(1, 2))
+        square = vector.square(Fraction(1) if linear else Fraction(1, 2))
         return vector.width + 2, square + 2 * max(1, math.isqrt(square // 2)) ** 2
     square = vector.square(Fraction(7, 10))
     one_class = math.isqrt(square)

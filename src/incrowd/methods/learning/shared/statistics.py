@@ -292,9 +292,9 @@ def cluster_sums(records: Records, vectors: Vectors, centers: Integers, weight: 
     for codes, times in records.pieces():
         points = vectors.of(codes)
         nearest = (lengths - 2 * crossed(points.T, centers.T)).argmin(axis=1)
-        member = (nearest[:, None] == np.arange(len(centers))) * times[:, None]
-        total[:, 0] += weight * member.sum(axis=0)
-        total[:, 1:] += crossed(member, points)
+        total[:, 0] += weight * added(nearest, times, len(centers))
+        for place in range(points.shape[1]):
+            total[:, place + 1] += added(nearest, points[:, place] * times, len(centers))
     return total
 
 

@@ -41,6 +41,7 @@ class ModelForm(StrEnum):
     ADDITIVE_SUMS = "additive-sums"
     SAMPLED_ADDITIVE = "sampled-additive"
     LEAST_SQUARES = "least-squares"
+    LINEAR = "linear"
     DECISION_TREES = "decision-trees"
     RANDOM_TREES = "random-trees"
     REGRESSION_TREES = "regression-trees"
@@ -61,6 +62,7 @@ _WORDS = {
     ModelForm.ADDITIVE_SUMS: "additive, by noisy sums and gradients",
     ModelForm.SAMPLED_ADDITIVE: "additive, by noisy gradients of samples",
     ModelForm.LEAST_SQUARES: "least squares from noisy products",
+    ModelForm.LINEAR: "least squares with confidence intervals, from noisy products",
     ModelForm.DECISION_TREES: "decision trees",
     ModelForm.RANDOM_TREES: "random trees, each from rows of its own",
     ModelForm.REGRESSION_TREES: "regression trees",
@@ -306,7 +308,9 @@ class MultiplyColumns(Step):
 class MoveCenters(Step):
     """Again and again, rows are summed and counted for the center that they are nearest to, with noise.
 
-    The numbers of a row are whole; their squares add up to at most `square`; each row counts as `weight`.
+    The first round has public points in place of centers, as many as `points`; the next ones start where their noisy
+    sums lead.  A row is in one sum of each round, however many there are.  The numbers of a row are whole; their
+    squares add up to at most `square`; each row counts as `weight`.
     """
 
     kind: ClassVar[str] = "move centers"
@@ -314,6 +318,7 @@ class MoveCenters(Step):
     proves: ClassVar[tuple[Condition, ...]] = SUMS
 
     rounds: int
+    points: int
     centers: int
     numbers: int
     square: int
@@ -321,15 +326,17 @@ class MoveCenters(Step):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        if min(self.rounds, self.centers, self.numbers, self.square, self.weight) < 1 or self.scale <= 0:
+        least = min(self.rounds, self.points, self.centers, self.numbers, self.square, self.weight)
+        if least < 1 or self.scale <= 0:
             raise InvalidParameter("a center at least is moved, for a round at least, with noise of a scale above 0.")
 
     @property
     def sentence(self) -> str:
         return (
-            f"In {counted(self.rounds, 'round')}, each row goes to the nearest of {counted(self.centers, 'center')}; "
-            f"for each of them, {counted(self.numbers, 'whole number')} of its rows are summed, and the rows are "
-            f"counted, with integer Gaussian noise of scale {float(self.scale):.4g}, and the centers move there."
+            f"In {counted(self.rounds, 'round')}, each row goes to the nearest of some points: first of "
+            f"{counted(self.points, 'public point')}, then of {counted(self.centers, 'center')} that the noisy sums "
+            f"before lead to. For each of them, {counted(self.numbers, 'whole number')} of its rows are summed, and "
+            f"the rows are counted, with integer Gaussian noise of scale {float(self.scale):.4g}."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

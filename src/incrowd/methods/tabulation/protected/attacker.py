@@ -124,37 +124,37 @@ class Together:
     frames: tuple[TableFrame, ...]
     seen: Sequence[tuple[Whole, Flags]]
     cross: TableFrame
-    known: dict[int, int]
+    published: dict[int, int]
     empty: NDArray[np.intp]
 
     @classmethod
     def of(cls, frames: tuple[TableFrame, ...], seen: Sequence[tuple[Whole, Flags]]) -> Together:
         """Return tables side by side, or refuse those that contradict each other in a cell that they share."""
         cross, parts = union(frames)
-        known: dict[int, int] = {}
+        published: dict[int, int] = {}
         empty: set[int] = set()
         for part, (values, visible) in zip(parts, seen, strict=True):
-            shown = visible.ravel()
-            empty |= set(part[~shown].tolist())
-            for cell, value in zip(part[shown].tolist(), values.ravel()[shown].tolist(), strict=True):
-                if known.setdefault(cell, value) != value:
+            visible_cells = visible.ravel()
+            empty |= set(part[~visible_cells].tolist())
+            for cell, value in zip(part[visible_cells].tolist(), values.ravel()[visible_cells].tolist(), strict=True):
+                if published.setdefault(cell, value) != value:
                     raise Inconsistent
-        if empty & known.keys():
+        if empty & published.keys():
             raise Inconsistent
-        return cls(frames, seen, cross, known, np.array(sorted(empty), np.intp))
+        return cls(frames, seen, cross, published, np.array(sorted(empty), np.intp))
 
     @property
     def unknowns(self) -> int:
         """How many finest cells no table shows."""
-        return int((~np.isin(self.cross.leaves, list(self.known))).sum())
+        return int((~np.isin(self.cross.leaves, list(self.published))).sum())
 
     def reader(self, least: int, *, signed: bool = False) -> TableAttacker:
         """Return who knows all published cells, and the least number that an empty one can have.
 
         Of numbers that can be negative a reader knows no least one; all are counted from one that is low enough.
         """
-        cells = np.array(sorted(self.known), np.intp)
-        values = np.array([self.known[cell] for cell in cells.tolist()], np.int64)
+        cells = np.array(sorted(self.published), np.intp)
+        values = np.array([self.published[cell] for cell in cells.tolist()], np.int64)
         low = np.where(np.isin(self.cross.leaves, self.empty), least, 0).astype(np.int64)
         bounds = (low, np.full(len(low), -1, np.int64))
         if signed:

@@ -1,0 +1,217 @@
+"""Rows of linked tables: read as codes, cut to the contribution bounds of each level, and joined to their parents.
+
+A row takes part by rules on its own person's rows and coins alone, level by level from the people down: one row of
+each person; then at most `max_rows` rows of each person in a table below, among those whose parent takes part.  So
+what a person adds to any count is bounded by the policy, and adding or removing a person changes no other's rows.
+
+Source: Theorem Z of the mathematics of series and linked tables (docs/decisions/0042).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from incrowd.core.cells import Cells
+from incrowd.core.coins import Coins
+from incrowd.core.linked import ChildTable, LinkedTables
+from incrowd.core.recoding import Classes
+from incrowd.core.schema import Column
+from incrowd.core.table import Table
+from incrowd.core.unit import ExtraRowsRule
+from incrowd.engines.local.encoding import Encoder
+from incrowd.engines.people import ids_of, names_of
+from incrowd.methods.synthesis.marginals.model import Codes
+
+_COINS = 2**62  # two rows of a person tie with probability 2^-62; then the first one stays
+_NOBODY = -1
+
+Places = NDArray[np.int64]
+"""For each row the place of another: of its parent, its person, or the row before; -1 for none."""
+
+
+@dataclass
+class CodedRows:
+    """The codes of released columns, -1 where a row is suppressed, and key columns as text; learned batch by batch."""
+
+    cells: Cells
+    keys: tuple[Column, ...]
+    order: Column | None = None
+    codes: list[NDArray[np.int32]] = field(default_factory=list)
+    texts: dict[str, list[pa.Array]] = field(default_factory=dict)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Learn from some rows."""
+        codes = Encoder(self.cells).codes_of_all(batch)
+        self.codes.append(np.array(codes, np.int32).reshape(len(codes), len(batch)))
+        for key in self.keys:
+            names = names_of(batch.column(key.name), key).dictionary_decode()
+            self.texts.setdefault(key.name, []).append(names.cast(pa.large_string()))
+        if self.order is not None:
+            values = ids_of(batch.column(self.order.name), self.order)
+            self.texts.setdefault("", []).append(values)
+
+    def merge(self, other: CodedRows) -> None:
+        """Learn what another summary learned from other rows."""
+        self.codes += other.codes
+        for name, texts in other.texts.items():
+            self.texts.setdefault(name, []).extend(texts)
+
+    @property
+    def matrix(self) -> NDArray[np.int32]:
+        """The codes, a line each column."""
+        return np.concatenate([np.zeros((len(self.cells.recodings), 0), np.int32), *self.codes], axis=1)
+
+    def names(self, key: str) -> pa.Array:
+        """Return a key column as text; null where there is none."""
+        return pa.concat_arrays([pa.array([], pa.large_string()), *self.texts.get(key, [])])
+
+    def ranks(self) -> NDArray[np.int64] | None:
+        """Return for each row its rank by the declared order, equal for equal values, the missing ones last."""
+        if self.order is None:
+            return None
+        values = self.texts.get("", [])
+        if not values:
+            return np.zeros(0, np.int64)
+        ranks: NDArray[np.int64] = pc.rank(pa.concat_arrays(values), tiebreaker="dense").to_numpy().astype(np.int64)
+        return ranks
+
+
+@dataclass(frozen=True, eq=False)
+class LevelRows:
+    """The rows of one table that take part, those of one parent next to each other and in sequence.
+
+    `codes` has a line for each released column; `parent` and `person` are places of rows in the tables above.
+    """
+
+    names: tuple[str, ...]
+    codes: Codes
+    parent: Places
+    person: Places
+
+    def __len__(self) -> int:
+        return len(self.person)
+
+    def children(self, rows: int) -> NDArray[np.int64]:
+        """Return how many rows each of so many parents has."""
+        return np.bincount(self.parent, minlength=rows).astype(np.int64)
+
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return the codes of a column."""
+        codes: NDArray[np.int64] = self.codes[self.names.index(name)]
+        return codes
+
+    def previous(self) -> Codes:
+        """Return the codes of the row before, of the same parent, each one higher; 0 for a first row."""
+        first = np.append(True, self.parent[1:] != self.parent[:-1])[: len(self)]
+        return np.where(first, 0, self.codes[:, np.arange(len(self)) - 1] + 1)
+
+
+def read_levels(tables: LinkedTables, classes: Sequence[tuple[Classes, ...]], coins: Coins) -> dict[str, LevelRows]:
+    """Read every table, the people first, and keep what takes part; `classes` are those of each table's columns."""
+    schema = tables.schema
+    column = schema[schema.unit.column or ""]
+    people = _coded(tables.tables[0], classes[0], (column,))
+    names, whole = people.names(column.name), (people.matrix >= 0).all(axis=0)
+    place = _numbered(names)
+    chosen = limited(np.where(whole, place, _NOBODY), None, 1, schema.unit.more, coins)
+    nobody = np.full(len(chosen), _NOBODY)
+    codes = people.matrix[:, chosen].astype(np.int64)
+    levels = {schema.name: LevelRows(_names(classes[0]), codes, nobody, np.arange(len(chosen)))}
+    keys = {schema.name: names.take(pa.array(chosen))}
+    for child, table, own in zip(schema.tables, tables.tables[1:], classes[1:], strict=True):
+        rows = _coded(table, own, tuple(child.schema[key] for key in child.keys), child.order)
+        above = (keys[child.parent], keys[schema.name])
+        levels[child.name], picked = joined(child, rows, levels[child.parent], above, coins)
+        if child.id is not None:
+            keys[child.name] = rows.names(child.id).take(pa.array(picked))
+    return levels
+
+
+def joined(
+    child: ChildTable, rows: CodedRows, above: LevelRows, keys: tuple[pa.Array, pa.Array], coins: Coins
+) -> tuple[LevelRows, Places]:
+    """Join a table to the rows above that take part, and cut it; return also which of its rows are kept.
+
+    `keys` are those of the parent's rows and of the people.  Where the table has the person ID column, a row is joined
+    by person and parent; rows without a parent that takes part are dropped, and so are those of another person.
+    """
+    parents, people = keys
+    if child.person is None:
+        parent = _places(rows.names(child.foreign_key), parents)
+    else:
+        owner = _places(rows.names(child.person), people)
+        if child.person == child.foreign_key:
+            parent = owner
+        else:
+            pair = _paired(rows.names(child.foreign_key), pa.array(owner))
+            parent = _places(pair, _paired(parents, pa.array(above.person)))
+    whole = (rows.matrix >= 0).all(axis=0) & (parent >= 0)
+    person = np.where(whole, above.person[np.maximum(parent, 0)] if len(above) else _NOBODY, _NOBODY)
+    ranks = rows.ranks()
+    chosen = limited(person, ranks, child.max_rows, child.more, coins)
+    parent, place = parent[chosen], np.zeros(len(chosen), np.int64) if ranks is None else ranks[chosen]
+    chosen = chosen[np.lexsort((np.arange(len(chosen)), place, parent))]
+    codes = rows.matrix[:, chosen].astype(np.int64)
+    names = tuple(recoding.column.name for recoding in rows.cells.recodings)
+    return LevelRows(names, codes, np.sort(parent), person[chosen]), chosen
+
+
+def limited(
+    person: Places, ranks: NDArray[np.int64] | None, at_most: int, more: ExtraRowsRule | None, coins: Coins
+) -> Places:
+    """Return the places of at most so many rows of each person: the first by rank and then by coin, or a random choice.
+
+    With a rule for people with more rows, none of theirs are kept.
+
+    >>> from incrowd.noise.system import SystemCoins
+    >>> limited(np.array([0, 1, 0, -1, 0]), np.array([3, 1, 1, 1, 2]), 2, None, SystemCoins()).tolist()
+    [1, 2, 4]
+    """
+    draws = coins.below(_COINS, len(person))
+    rank = np.zeros(len(person), np.int64) if ranks is None else ranks
+    order = np.lexsort((draws, rank, person))
+    order = order[person[order] >= 0]
+    owner = person[order]
+    first = np.append(True, owner[1:] != owner[:-1])[: len(owner)]
+    start = np.maximum.accumulate(np.where(first, np.arange(len(owner)), 0))
+    number = np.arange(len(owner)) - start
+    if more is None:
+        return np.sort(order[number < at_most])
+    total = np.bincount(owner, minlength=1)
+    return np.sort(order[total[owner] <= at_most])
+
+
+def _coded(table: Table, classes: tuple[Classes, ...], keys: tuple[Column, ...], order: str | None = None) -> CodedRows:
+    cells = Cells(tuple(item.recoding for item in classes))
+    ordered = None if order is None else table.schema[order]
+    names = dict.fromkeys((*cells.reads, *(key.name for key in keys), *([] if order is None else [order])))
+    return table.engine.learn(table.rows, list(names), partial(CodedRows, cells, keys, ordered))
+
+
+def _names(classes: tuple[Classes, ...]) -> tuple[str, ...]:
+    return tuple(item.recoding.column.name for item in classes)
+
+
+def _numbered(names: pa.Array) -> Places:
+    """Return a number for each different name; -1 for none."""
+    codes = names.dictionary_encode().indices.fill_null(_NOBODY)
+    numbers: Places = codes.to_numpy(zero_copy_only=False).astype(np.int64)
+    return numbers
+
+
+def _places(names: pa.Array, among: pa.Array) -> Places:
+    """Return the place of each name among others; -1 for none, and for a missing name."""
+    places = pc.index_in(names, value_set=among, skip_nulls=True).fill_null(_NOBODY)
+    return places.to_numpy(zero_copy_only=False).astype(np.int64)  # type: ignore[no-any-return]
+
+
+def _paired(names: pa.Array, people: pa.Array) -> pa.Array:
+    """Return the place of a person and a name as one text."""
+    return pc.binary_join_element_wise(pc.cast(people, pa.large_string()), names, pa.scalar("|", pa.large_string()))

@@ -1,0 +1,182 @@
+"""Synthesis: each table of linked ones is measured, and drawn below the rows that were drawn above it.
+
+The people come first, with how many rows they have in the tables below; then each table given the one above.  All
+measurements together stay within one budget, and everything after them is post-processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from incrowd.core.coins import Coins
+from incrowd.core.unit import Adjacency
+from incrowd.methods.synthesis.linked.conditional import ConditionalModel
+from incrowd.methods.synthesis.linked.levels import Level, Part, given_codes, weighted_rows, weights_of
+from incrowd.methods.synthesis.linked.rows import LevelRows
+from incrowd.methods.synthesis.linked.search import LevelLimits, LevelSearch, first_tables, known_tables
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, Shares
+from incrowd.methods.synthesis.marginals.evaluation import Evaluation, Evaluator, WeightedRows
+from incrowd.methods.synthesis.marginals.model import Codes
+from incrowd.methods.synthesis.marginals.search import Search, TableSelection, WorkLimits
+
+MOST_ROWS = 10**8
+"""How many rows are drawn in all tables together, at most."""
+
+
+def reach_of(level: Level, adjacency: Adjacency) -> Sensitivity:
+    """Return how far one person moves what is measured of a table: by its weight, and twice that if replaced."""
+    twice = 2 if adjacency is Adjacency.REPLACE else 1
+    return Sensitivity(twice * level.weight**2, twice * level.weight)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is public about the search of one table: its model, its share of ρ, rounds, cells, and the first share."""
+
+    level: Level
+    rho: Fraction
+    rounds: int
+    cells: int
+    one: Fraction
+
+    def shares(self, tables: int, reach: Sensitivity) -> Shares:
+        """Return how the budget is divided, when so many tables are measured first."""
+        return Shares.of((1 - EVALUATION) * self.rho, tables, self.rounds, reach, self.one)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnLevel:
+    """One table: what was measured of it, how good it is, and its rows."""
+
+    selection: TableSelection
+    evaluation: Evaluation
+    rows: LevelRows
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """The true rows of all tables, the search of each, how many people are synthetic, the adjacency, and coins."""
+
+    rows: Mapping[str, LevelRows]
+    works: tuple[Work, ...]
+    people: int | None
+    adjacency: Adjacency
+    coins: Coins
+
+    def run(self) -> dict[str, DrawnLevel]:
+        """Measure and draw every table, the people first."""
+        results: dict[str, DrawnLevel] = {}
+        synthetic: dict[str, LevelRows] = {}
+        numbers: dict[str, NDArray[np.int64]] = {}
+        for work in self.works:
+            level, chance = work.level, np.random.default_rng(int(self.coins.below(2**61, 1)[0]))
+            true, reach = weighted_rows(level, self.rows), reach_of(level, self.adjacency)
+            if level.child is None:
+                selection = self.of_people(work, true, reach)
+                codes = self.drawn_people(selection, chance)
+            else:
+                synthetic[level.name] = below(level, synthetic, numbers[level.name])
+                selection = self.of_table(work, true, reach, synthetic)
+                codes = drawn_below(level, selection, synthetic, chance)
+            synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
+            numbers |= {c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is Part.NUMBER}
+            results[level.name] = DrawnLevel(
+                selection, self.evaluated(work, true, codes, selection), synthetic[level.name]
+            )
+        return results
+
+    def of_people(self, work: Work, true: WeightedRows, reach: Sensitivity) -> TableSelection:
+        """Measure the people, with how many rows they have in the tables below."""
+        limits = WorkLimits(work.level.workload(), work.rounds, work.cells)
+        return Search(true, limits, reach, self.coins).adaptive(work.shares(len(true.sizes), reach))
+
+    def drawn_people(self, selection: TableSelection, chance: np.random.Generator) -> Codes:
+        """Draw the people, in a random order: about as many as there are, or as many as the policy says."""
+        most = MOST_ROWS // (1 + sum(work.level.child.max_rows for work in self.works if work.level.child is not None))
+        rows = min(most, round(selection.model.total) if self.people is None else self.people)
+        codes = selection.model.draw(rows, chance)
+        shuffled: Codes = codes[:, chance.permutation(rows)]
+        return shuffled
+
+    def of_table(
+        self, work: Work, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
+    ) -> TableSelection:
+        """Measure a table below the people, given the rows that were drawn above it."""
+        level = work.level
+        first, above = first_tables(level, work.cells), _predictor_rows(level, synthetic)
+        limits = LevelLimits(level.workload(), work.rounds, work.cells, targets=frozenset(level.targets))
+        start = known_tables(level, above, first, work.cells)
+        search = LevelSearch(true, limits, reach, self.coins, first, above, start)
+        return search.adaptive(work.shares(len(first), reach))
+
+    def evaluated(self, work: Work, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:
+        """Say with noise how far the pairs of columns are from the rows', on average."""
+        level, total = work.level, round(selection.model.total)
+        weights = np.ones(codes.shape[1], np.int64)
+        if level.child is not None:
+            weights = weights_of(codes[level.places(Part.CLASS)[0]], level.child.max_rows)
+        synthetic = WeightedRows(true.sizes, codes, weights)
+        return Evaluator(true, synthetic, total, work.rho, reach_of(level, self.adjacency)).mean(self.coins)
+
+
+def below(level: Level, synthetic: Mapping[str, LevelRows], numbers: NDArray[np.int64]) -> LevelRows:
+    """Return the rows of a table below drawn ones, as many as each has; no person gets more than allowed.
+
+    >>> from incrowd.core.linked import ChildTable
+    >>> from incrowd.core.schema import Column, Role, Schema
+    >>> stays = Schema((Column("id", Role.IDENTIFIER), Column("ward")))
+    >>> level = Level("stays", (), ChildTable("stays", "people", stays, "id", 2, person="id"))
+    >>> people = LevelRows((), np.zeros((0, 3), np.int64), np.full(3, -1), np.arange(3))
+    >>> below(level, {"people": people}, np.array([0, 3, 1])).parent.tolist()
+    [1, 1, 2]
+    """
+    child = level.child
+    if child is None:
+        raise AssertionError("the people lie below nothing")
+    above = synthetic[child.parent]
+    before = np.cumsum(numbers) - numbers  # rows of one person are next to each other
+    start = np.searchsorted(above.person, above.person)
+    room = child.max_rows - (before - before[start] if len(numbers) else before)
+    parent = np.repeat(np.arange(len(above)), np.clip(numbers, 0, np.maximum(room, 0)))
+    return LevelRows((), np.zeros((0, len(parent)), np.int64), parent, above.person[parent])
+
+
+def drawn_below(
+    level: Level, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
+) -> Codes:
+    """Draw a table below drawn rows: all at once, or in a sequence each row after the one before."""
+    rows, predictors = synthetic[level.name], given_codes(level, synthetic)
+    model = ConditionalModel(selection.model, level.predictors)
+    if not level.places(Part.PREVIOUS):
+        return model.draw(predictors, chance)
+    own = level.places(Part.OWN)
+    codes = np.zeros((len(level.columns), len(rows)), np.int64)
+    position = np.arange(len(rows)) - np.searchsorted(rows.parent, rows.parent)
+    for number in range(int(position.max(initial=-1)) + 1):
+        now = np.flatnonzero(position == number)
+        before = np.zeros((len(own), len(now)), np.int64) if number == 0 else codes[list(own)][:, now - 1] + 1
+        codes[:, now] = model.draw(np.concatenate([predictors[:, now], before]), chance)
+    return codes
+
+
+def with_codes(level: Level, codes: Codes, rows: LevelRows | None) -> LevelRows:
+    """Return drawn rows with the codes of their own columns; rows of people are their own persons."""
+    names = tuple(level.columns[place].column or "" for place in level.places(Part.OWN))
+    own = codes[list(level.places(Part.OWN))]
+    if rows is None:
+        return LevelRows(names, own, np.full(codes.shape[1], -1), np.arange(codes.shape[1]))
+    return LevelRows(names, own, rows.parent, rows.person)
+
+
+def _predictor_rows(level: Level, synthetic: Mapping[str, LevelRows]) -> WeightedRows:
+    """Return the given columns of synthetic rows, with the weight of each row; other columns are not known yet."""
+    predictors = given_codes(level, synthetic)
+    codes = np.zeros((len(level.columns), predictors.shape[1]), np.int64)
+    places = level.places(Part.GIVEN, Part.CLASS)
+    codes[list(places)] = predictors
+    return WeightedRows(level.sizes, codes, weights_of(predictors[-1], level.child.max_rows if level.child else 1))

@@ -1,0 +1,187 @@
+"""Release of linked tables: the road of every release, with a source for each table in place of one."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from incrowd.core.certificate import Certificate
+from incrowd.core.linked import LinkedSchema, LinkedTables
+from incrowd.core.schema import Schema
+from incrowd.core.table import Engine, Opened, Progress, Table
+from incrowd.engines.columns import require
+from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.people import missing_ids
+from incrowd.engines.settings import Local, engine_of
+from incrowd.engines.statistics_files import check_names
+from incrowd.engines.writers.sinks import Folders
+from incrowd.errors import InvalidParameter
+from incrowd.verifier.files import STATISTICS
+from incrowd.workflows.plan.forecast import warnings_of
+from incrowd.workflows.policy.internal import internal_folder
+from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
+from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
+from incrowd.workflows.release.deliver import (
+    IN_MEMORY,
+    Destination,
+    InFolder,
+    PublishedRelease,
+    check_form,
+    write_internal,
+)
+from incrowd.workflows.release.differences import earlier_releases
+from incrowd.workflows.release.libraries import load_out_of_core
+from incrowd.workflows.release.prepare import Background, PolicyOrder
+from incrowd.workflows.release.recover import require_none_hidden
+from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTables(OpenedRows):
+    """Linked tables that can be released, with the key of their commitment and where each of them is."""
+
+    key: bytes
+    sources: tuple[str | None, ...]
+    notes: tuple[str, ...] = ()
+
+
+def linked_schema(policy: Policy) -> LinkedSchema:
+    """Return the schema of a policy of linked tables, or refuse another policy."""
+    if not isinstance(policy.schema, LinkedSchema):
+        raise InvalidParameter("this policy is of one table: write tables: with a parent: each, and method: linked.")
+    return policy.schema
+
+
+def release_linked(
+    data: object, policy: Policy, destination: Destination, progress: Progress | None = None
+) -> PublishedRelease:
+    """Release linked tables into a folder: a file a table, report and certificate appear together, or not at all."""
+    _require_here(policy)
+    order = _order(policy)
+    hidden = require_none_hidden(policy, order.background.ledger, destination.folder)
+    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.folder)
+    delivery: InFolder[PreparedTables] = InFolder(destination, internal_folder(policy, order.id), accompany)
+    if destination.table is not None:
+        raise InvalidParameter("linked tables do not go into one table of a database: leave --table out.")
+    for name in schema.table_names:
+        destination.check(delivery.folders, schema.columns_of(name))
+        if destination.form in STATISTICS:
+            check_names(destination.form, [column.name for column in schema.columns_of(name).columns])
+    check_form(destination.form, order.plan.method)
+    published = run(order, partial(prepared_tables, order, data, progress), delivery)
+    return replace(published, notes=(*published.notes, *warnings_of(policy, order.facts.claims), *hidden))
+
+
+def linked_in_memory(data: object, policy: Policy) -> tuple[Any, Certificate]:
+    """Release linked tables in memory: the tables by name and their certificate."""
+    _require_here(policy)
+    order = _order(policy)
+    return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
+
+
+def _order(policy: Policy) -> PolicyOrder:
+    ledger = find_book(policy)
+    earlier = earlier_releases(policy, ledger, anyway=True)
+    return PolicyOrder.of(policy.plan, policy, Background(ledger, None, earlier))
+
+
+def _require_here(policy: Policy) -> None:
+    if not isinstance(policy.engine, Local):
+        raise InvalidParameter(
+            "linked tables are joined on this machine: leave engine: out, or write engine: local. Files, databases and "
+            "PostgreSQL are read from here."
+        )
+
+
+@contextmanager
+def prepared_tables(order: PolicyOrder, data: object, progress: Progress | None) -> Iterator[PreparedTables]:
+    """Start the engine, and open and check all tables there."""
+    with engine_of(order.policy.engine) as engine:
+        yield prepare_tables(order, data, engine, progress)
+
+
+def prepare_tables(order: PolicyOrder, data: object, engine: Engine, progress: Progress | None) -> PreparedTables:
+    """Open, check and fingerprint every source before anything is charged."""
+    policy, schema = order.policy, linked_schema(order.policy)
+    load_out_of_core()
+    sources = open_tables(policy, data, engine)
+    key = FingerprintFile.of(policy).key()
+    schemas = [schema.columns_of(name) for name in schema.table_names]
+    marks = [
+        MarkedSource(source.address, engine.marks(source, own, key, progress))
+        for source, own in zip(sources, schemas, strict=True)
+    ]
+    ledger = ensure_book(policy, order.background.ledger)
+    require_look(policy, ledger)
+    content = hashlib.sha256(b"".join(map(engine.digest, sources))).digest()
+    bond = DatasetBinding.of(policy, ledger, tuple(marks))
+    secret = secrets.token_bytes(32)
+    notes = tuple(
+        f"{name}: {note}"
+        for name, source, own in zip(schema.table_names, sources, schemas, strict=True)
+        for note in (*source.notes, *missing_ids(engine, source, own))
+    )
+    tables = LinkedTables(schema, tuple(map(partial(_table, engine), schemas, sources)))
+    commitment, addresses = keyed_digest(content, secret), tuple(source.address for source in sources)
+    return PreparedTables(tables, ledger, (bond,), commitment, secret, addresses, notes)
+
+
+def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
+    """Open and check what a release opens and checks before its charge; nothing is written or bound."""
+    schema = linked_schema(policy)
+    sources = open_tables(policy, data, engine)
+    key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
+    marks = [
+        MarkedSource(source.address, engine.marks(source, schema.columns_of(name), key))
+        for source, name in zip(sources, schema.table_names, strict=True)
+    ]
+    ledger = find_book(policy)
+    if ledger is not None:
+        DatasetBinding.of(policy, ledger, tuple(marks))
+
+
+def _table(engine: Engine, schema: Schema, source: Opened) -> Table:
+    return Table(schema, source, engine)
+
+
+def open_tables(policy: Policy, data: object, engine: Engine) -> tuple[Opened, ...]:
+    """Open the tables that the caller gives by name, else the sources of the policy; every column must be there."""
+    schema = linked_schema(policy)
+    named = _named(schema, data)
+    places = {schema.name: (policy.source, policy.options)} | {item.table.name: item.place for item in policy.linked}
+    sources = []
+    for name, (address, options) in places.items():
+        place = named.get(name, address)
+        if place is None:
+            raise InvalidParameter(f"no data for {name!r}: write source: there, or give the table by its name.")
+        source = engine.open(place, options)
+        require(source.names, schema.columns_of(name).names)
+        sources.append(source)
+    return tuple(sources)
+
+
+def _named(schema: LinkedSchema, data: object) -> Mapping[str, object]:
+    """Return what the caller gives for each table: a mapping by name, or the table of the people alone."""
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        return {schema.name: data}
+    unknown = [str(name) for name in data if name not in schema.table_names]
+    if unknown:
+        raise InvalidParameter(f"there is no table {unknown[0]!r}; there are {', '.join(schema.table_names)}.")
+    return data
+
+
+def _accompany(
+    order: PolicyOrder, folder: Path, made: PendingRelease[PreparedTables], _certificate: Certificate, stage: Folders
+) -> tuple[str, ...]:
+    """Write what only the data holder may know."""
+    write_internal(stage, order, folder, made.opened.key, {"source": list(made.opened.sources)})
+    return made.opened.notes
