@@ -205,7 +205,7 @@ def _histogram(table: PublicTable) -> Route:
 
 def _tree(table: PublicTable) -> Route:
     method = method_class("tree")(table.epsilon, table.delta, levels=table.levels)
-    third, edges = method.spendable / 3, max(1, len(table.sizes) - 1)
+    third, edges = method.spendable(()) / 3, max(1, len(table.sizes) - 1)
     scale = float(gaussian_scale(third, edges, Sensitivity.of(table.schema.unit)))
     cannot = f"model pairs beyond the {edges} it measures: their error is unknown in advance"
     return _priced(method.plan(table.schema), cannot, table.noise(scale))
