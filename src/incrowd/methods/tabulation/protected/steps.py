@@ -69,7 +69,7 @@ class Tabulate(Step):
 
     @property
     def open_columns(self) -> tuple[str, ...]:
-        return tuple(axis.column for axis in self.axes)
+        return self.names
 
     def __post_init__(self) -> None:
         if (self.bounds is not None and not self.bounds[0] < 0 <= self.bounds[1]) or (self.given and self.weight):
