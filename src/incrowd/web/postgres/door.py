@@ -118,6 +118,11 @@ class Door:
                 raise Complaint(READ_ONLY, "this server only reads", "Write SELECT.")
         raise Complaint(FEATURE, "this statement is not answered", "Write SELECT, SHOW, SET or EXPLAIN.")
 
+    def column_types(self, caller: Caller) -> dict[str, int]:
+        """Return the types of all columns that the user may ask about, by their names."""
+        tables = caller.queries(self.services).schema()["tables"]
+        return {column["name"].lower(): type_of(column["type"]) for table in tables for column in table["columns"]}
+
     async def columns(
         self, caller: Caller, statement: Statement, settings: Settings, process: int
     ) -> tuple[tuple[str, int], ...] | None:
@@ -254,6 +259,7 @@ def _table(answer: DeclarationAnswer) -> Result:
 def _answer(content: Mapping[str, Any], settings: Settings) -> Result:
     """Return an answer as a table, its intervals as columns where they are wished, and what else is known of it."""
     answer, columns, values = content["answer"], list[tuple[str, int]](), list[Sequence[Any]]()
+    settings = settings if content["certificate"] else Settings()
     for column in answer["columns"]:
         parts = {"": ("values", column["type"]), "_low": ("low", "decimal"), "_high": ("high", "decimal")}
         for end in _ends(column["type"], settings):

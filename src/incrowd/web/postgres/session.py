@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 
 from incrowd.errors import IncrowdError
 from incrowd.web.caller import Caller
@@ -28,8 +29,9 @@ _CANCELED = "canceling statement due to user request; its cost is not refunded"
 _REPORTED = ("application_name", "client_encoding", "datestyle", "timezone", "standard_conforming_strings")
 _DISPLAY = {"datestyle": "DateStyle", "timezone": "TimeZone", "intervalstyle": "IntervalStyle"}
 _TAGS = {"begin": "BEGIN", "commit": "COMMIT", "rollback": "ROLLBACK", "set": "SET", "reset": "RESET"}
-_DUMMIES = {16: True, 20: 1, 21: 1, 23: 1, 700: 1, 701: 1, 1700: 1}
-Parameters = Sequence[object]
+_DAY = date(2000, 1, 1)
+_LIKELY = {16: True, 20: 1, 21: 1, 23: 1, 26: 1, 700: 1.5, 701: 1.5, 1700: 1.5, 1082: _DAY, 1114: _DAY, 1184: _DAY}
+"""Values that stand for parameters while the columns of a statement are found out."""
 
 
 @dataclass
@@ -82,7 +84,9 @@ class Session:
 
     def _failure(self, complaint: Complaint, message: m.Message) -> bytes:
         self.state = "E" if self.state != "I" else "I"
-        self.skipping = not isinstance(message, m.SimpleQuery)
+        self.skipping = not isinstance(message, m.SimpleQuery | m.Sync)
+        for portal in self.portals.values():
+            portal.wished = False
         reply = m.complaint("ERROR", complaint.state, complaint.text, complaint.hint)
         return reply if self.skipping else reply + m.ready(self.state)
 
@@ -216,9 +220,15 @@ class Session:
             self._portal(message.name).wished = True
             return b""
         prepared, types = self._statement(message.name)
-        told = m.parameter_description([type_ or TEXT for type_ in types])
-        statement = self._filled(prepared, [_DUMMIES.get(type_) for type_ in types]) if types else prepared.statement
-        return told + _described(await self._columns(statement), ())
+        if not types:
+            return m.parameter_description(()) + _described(await self._columns(prepared.statement), ())
+        types = prepared.types(types, self.door.column_types(self.caller))
+        self.statements[message.name] = prepared, types
+        try:
+            columns = await self._columns(self._filled(prepared, [_LIKELY.get(type_, "") for type_ in types]))
+        except (Complaint, IncrowdError):  # these values are refused; others, which are not known yet, may not be
+            columns = tuple((name, TEXT) for name in prepared.names)
+        return m.parameter_description(types) + _described(columns, ())
 
     async def _columns(self, statement: Statement) -> tuple[tuple[str, int], ...] | None:
         self.caller = await self.door.recognized(self.caller)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 
 import sqlglot
+from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.reading import Parameter, bind_parameters
-from incrowd.workflows.query.system_catalog import SERVER_VERSION
+from incrowd.workflows.query.system_catalog import SERVER_VERSION, TYPE_OIDS
 
 FEATURE, SYNTAX, READ_ONLY, FAILED, UNKNOWN_SETTING, BAD_VALUE = "0A000", "42601", "25006", "25P02", "42704", "22023"
+TEXT = TYPE_OIDS["text"]
 _MOST_STATEMENTS = 20
 _BEGIN, _COMMIT, _ROLLBACK = ("begin", "start"), ("commit", "end"), ("rollback", "abort")
 _QUERIES = ("select", "with", "values", "table", "from", "(")
@@ -212,6 +215,31 @@ class Prepared:
     def written(self, values: Sequence[Parameter]) -> Statement:
         """Return the statement with values as literals in its text, for the catalog, whose SQL is PostgreSQL's."""
         return replace(self.statement, sql=self._filled([_literal(values[number - 1]) for _, _, number in self.places]))
+
+    def types(self, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the types of the parameters: as the client says, as the columns they are compared with, or texts.
+
+        >>> Prepared.of("SELECT COUNT(*) FROM t WHERE Age BETWEEN $1 AND $2 AND x = $3").types((), {"age": 20})
+        (20, 20, 25)
+        """
+        inferred = dict[str, int]()
+        with suppress(SqlglotError, RecursionError):
+            tree = sqlglot.parse_one(self._filled([f'"${number}"' for _, _, number in self.places]), dialect="duckdb")
+            for column in tree.find_all(exp.Column) if self.places else ():
+                near = () if column.parent is None else column.parent.iter_expressions()
+                names = [other.name.lower() for other in near if isinstance(other, exp.Column)]
+                types = [columns[name] for name in names if name in columns]
+                inferred |= {column.name: types[0]} if types else {}
+        said = [*given, *[0] * max(0, self.parameters - len(given))]
+        return tuple(type_ or inferred.get(f"${number}", TEXT) for number, type_ in enumerate(said, start=1))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns that the text itself gives, where nothing else is known of them."""
+        with suppress(SqlglotError, RecursionError):
+            tree = sqlglot.parse_one(self._filled(["NULL"] * len(self.places)), dialect="duckdb")
+            return list(tree.named_selects) if isinstance(tree, exp.Query) else []
+        return []
 
     def _filled(self, texts: Sequence[str]) -> str:
         sql, pieces, last = self.statement.sql, list[str](), 0

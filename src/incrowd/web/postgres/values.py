@@ -6,6 +6,7 @@ Source: PostgreSQL 17 documentation, chapters 8 and 53; binary numerics as in `s
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -24,6 +25,8 @@ _TEXTS = (0, 18, 19, 25, 705, 1042, 1043)
 _EPOCH = date(2000, 1, 1)
 _TRUTHS = {"t": True, "true": True, "1": True, "on": True, "yes": True,
            "f": False, "false": False, "0": False, "off": False, "no": False}  # fmt: skip
+_ZONED = re.compile(r"\A([0-9]{4}-[0-9]{2}-[0-9]{2}) [+-][0-9]{2}(?::[0-9]{2})?\Z")
+"""How JDBC writes a day whose type it leaves open."""
 _MOST_DIGITS = 320
 
 
@@ -97,6 +100,8 @@ def decoded(value: bytes | None, type_: int, binary: bool) -> Parameter:
 def _from_text(text: str, type_: int) -> Parameter:
     if "\0" in text or len(text) > _MOST_DIGITS and type_ not in _TEXTS:
         raise ValueError
+    if type_ in (0, _DATE, *_TIMES):
+        text = _ZONED.sub(r"\1", text)
     if type_ in _TEXTS:
         return text
     if type_ in _WHOLE:
