@@ -42,7 +42,7 @@ _CLAUSES = (
 """What is read; some of it is refused later, with a reason of its own."""
 
 
-class _Quiet(threading.local):
+class Quiet(threading.local):
     """Keeps what is being read here out of every log: where a parser gives up, it logs the text."""
 
     reading = False
@@ -56,8 +56,8 @@ class _Quiet(threading.local):
             self.reading = False
 
 
-_QUIET = _Quiet()
-logging.getLogger("sqlglot").addFilter(lambda _record: not _QUIET.reading)
+QUIET = Quiet()
+logging.getLogger("sqlglot").addFilter(lambda _record: not QUIET.reading)
 
 _OPEN, _CLOSE = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
 _PREFIXES = ("NOT", "-", "+", "~", "@")
@@ -108,7 +108,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
-        with _QUIET.silent():
+        with QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
         raise QueryRefused("the query is nested too deeply: simplify it.") from None

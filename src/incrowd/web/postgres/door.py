@@ -120,8 +120,13 @@ class Door:
 
     def column_types(self, caller: Caller) -> dict[str, int]:
         """Return the types of all columns that the user may ask about, by their names."""
-        tables = caller.queries(self.services).schema()["tables"]
-        return {column["name"].lower(): type_of(column["type"]) for table in tables for column in table["columns"]}
+        types = dict[str, int]()
+        for table in caller.queries(self.services).schema()["tables"]:
+            for column in table["columns"]:
+                kind = type_of(column["type"])
+                same = types.get(column["name"].lower(), kind) == kind
+                types[column["name"].lower()] = kind if same else TEXT
+        return types
 
     async def columns(
         self, caller: Caller, statement: Statement, settings: Settings, process: int

@@ -181,7 +181,9 @@ class Session:
         if len(self.statements) >= _MOST_PREPARED:
             raise Complaint("54000", f"a connection has at most {_MOST_PREPARED} prepared statements")
         prepared = Prepared.of(message.sql)
-        types = (*message.types, *[0] * max(0, prepared.parameters - len(message.types)))
+        types = message.types
+        if prepared.parameters:
+            types = prepared.types(message.types, self.door.column_types(self.caller))
         self.statements[message.name] = prepared, types
         return m.PARSE_COMPLETE
 
@@ -222,8 +224,6 @@ class Session:
         prepared, types = self._statement(message.name)
         if not types:
             return m.parameter_description(()) + _described(await self._columns(prepared.statement), ())
-        types = prepared.types(types, self.door.column_types(self.caller))
-        self.statements[message.name] = prepared, types
         try:
             columns = await self._columns(self._filled(prepared, [_LIKELY.get(type_, "") for type_ in types]))
         except (Complaint, IncrowdError):  # these values are refused; others, which are not known yet, may not be

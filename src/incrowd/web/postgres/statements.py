@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.language.reading import Parameter, bind_parameters
+from incrowd.queries.language.reading import QUIET, Parameter, bind_parameters
 from incrowd.workflows.query.system_catalog import SERVER_VERSION, TYPE_OIDS
 
 FEATURE, SYNTAX, READ_ONLY, FAILED, UNKNOWN_SETTING, BAD_VALUE = "0A000", "42601", "25006", "25P02", "42704", "22023"
@@ -223,7 +223,7 @@ class Prepared:
         (20, 20, 25)
         """
         inferred = dict[str, int]()
-        with suppress(SqlglotError, RecursionError):
+        with suppress(SqlglotError, RecursionError), QUIET.silent():
             tree = sqlglot.parse_one(self._filled([f'"${number}"' for _, _, number in self.places]), dialect="duckdb")
             for column in tree.find_all(exp.Column) if self.places else ():
                 near = () if column.parent is None else column.parent.iter_expressions()
@@ -236,7 +236,7 @@ class Prepared:
     @property
     def names(self) -> list[str]:
         """The names of the columns that the text itself gives, where nothing else is known of them."""
-        with suppress(SqlglotError, RecursionError):
+        with suppress(SqlglotError, RecursionError), QUIET.silent():
             tree = sqlglot.parse_one(self._filled(["NULL"] * len(self.places)), dialect="duckdb")
             return list(tree.named_selects) if isinstance(tree, exp.Query) else []
         return []

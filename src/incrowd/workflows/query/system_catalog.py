@@ -17,6 +17,7 @@ from sqlglot import exp
 from incrowd.engines.sql.sandbox import Sandbox
 from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.declarations import DeclarationAnswer, all_columns
+from incrowd.queries.language.reading import QUIET
 
 SERVER_VERSION = "15.0"
 SCHEMA, DATABASE = "public", "incrowd"
@@ -190,7 +191,8 @@ class SystemCatalog:
         if len(sql) > _LONGEST:
             return None
         try:
-            trees = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
+            with QUIET.silent():
+                trees = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
         except (sqlglot.errors.SqlglotError, RecursionError):
             return None
         if len(trees) != 1 or not isinstance(tree := trees[0], exp.Query) or not self._knows(tree):
