@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -120,7 +121,7 @@ class FakeQueries:
         return "pg_" in sql.lower() or not any(each in sql for each in self.datasets)
 
     def public_answer(self, sql: str, visitor: Visitor) -> DeclarationAnswer | None:
-        table = SystemCatalog.of(self.schema()).answer(sql, visitor)
+        table = _catalog(tuple(self.datasets)).answer(sql, visitor)
         return None if table is None else public_rows(table)
 
     def empty_answer(self, request: QueryRequest) -> DeclarationAnswer | None:
@@ -152,6 +153,11 @@ class FakeQueries:
             if each in request.sql:
                 return each
         raise InvalidParameter("there is no such table.")
+
+
+@cache
+def _catalog(datasets: tuple[str, ...]) -> SystemCatalog:
+    return SystemCatalog.of(FakeQueries(datasets).schema())
 
 
 @dataclass

@@ -44,7 +44,11 @@ def test_hostile_messages_are_read_or_refused(seed: int) -> None:
             assert SECRET not in str(refusal)
 
 
-@given(st.binary(max_size=40), st.sampled_from((0, 16, 20, 21, 23, 25, 26, 700, 701, 1082, 1114, 1184, 1700, 99)), st.booleans())
+@given(
+    st.binary(max_size=40),
+    st.sampled_from((0, 16, 20, 21, 23, 25, 26, 700, 701, 1082, 1114, 1184, 1700, 99)),
+    st.booleans(),
+)
 def test_any_bytes_are_a_value_or_refused(value: bytes, type_: int, binary: bool) -> None:
     try:
         decoded(value, type_, binary)

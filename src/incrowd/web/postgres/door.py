@@ -183,7 +183,9 @@ class Door:
 
         def prepare() -> ReadyDocument:
             empty = queries.empty_answer(request)
-            columns = _Columns(queries.columns(request) if empty is None else tuple(zip(empty.names, empty.types, strict=True)))
+            columns = _Columns(
+                queries.columns(request) if empty is None else tuple(zip(empty.names, empty.types, strict=True))
+            )
             return ReadyDocument(lambda: columns)
 
         about = query_note(sql, self.services)
@@ -272,7 +274,9 @@ def _answer(content: Mapping[str, Any], settings: Settings) -> Result:
             columns.append((f"{column['name']}{end}", type_of(kind)))
             values.append(column.get(part) or [None] * len(column["values"]))
     notices = [("WARNING", answer["note"])] if answer.get("note") and content["certificate"] else []
-    notices += [("NOTICE", f"{column['name']}: {column['note']}.") for column in answer["columns"] if column.get("note")]
+    notices += [
+        ("NOTICE", f"{column['name']}: {column['note']}.") for column in answer["columns"] if column.get("note")
+    ]
     if content["certificate"]:
         left = [f"{name} {public_text(rest)}" for name, rest in content["left"].items()]
         again = " (asked before: the same answer)" if content["repeated"] else ""
@@ -289,7 +293,10 @@ def _ends(kind: str, settings: Settings) -> tuple[str, ...]:
 def _estimate(content: Mapping[str, Any]) -> list[str]:
     lines = [f"query: {content.get('question', '')}"]
     lines += [f"cost: epsilon {content['cost']['epsilon']}, delta {content['cost']['delta']}"]
-    lines += [f"left of {name}: {'not enough' if rest is None else public_text(rest)}" for name, rest in content.get("left", {}).items()]
+    lines += [
+        f"left of {name}: {'not enough' if rest is None else public_text(rest)}"
+        for name, rest in content.get("left", {}).items()
+    ]
     lines += [f"expected: {public_text(column)}" for column in content.get("expected", ())]
     return [*lines, *content.get("notes", ()), "No row was read and nothing was charged."]
 

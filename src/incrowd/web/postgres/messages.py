@@ -126,9 +126,7 @@ class Unsupported:
     """A message that exists and is not answered: of COPY, or a call of a function."""
 
 
-Message = (
-    Password | SimpleQuery | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | Unsupported
-)
+Message = Password | SimpleQuery | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | Unsupported
 
 
 class _Reader:

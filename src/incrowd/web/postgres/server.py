@@ -82,7 +82,9 @@ class PostgresServer:
         try:
             await _Connection(self, reader, writer).run()
         except (m.ProtocolViolation, Complaint) as problem:
-            state, text = ("08P01", str(problem)) if isinstance(problem, m.ProtocolViolation) else (problem.state, problem.text)
+            state, text = (
+                ("08P01", str(problem)) if isinstance(problem, m.ProtocolViolation) else (problem.state, problem.text)
+            )
             hint = problem.hint if isinstance(problem, Complaint) else ""
             with contextlib.suppress(OSError):
                 writer.write(m.complaint("FATAL", state, text, hint))
@@ -248,7 +250,9 @@ async def listening(services: Services, where: PostgresSettings) -> AsyncIterato
     server = PostgresServer(Door(services), where.context())
     limit = services.settings.size
     listeners = [
-        await asyncio.start_server(server.serve, where.host, where.port, limit=limit, reuse_port=hasattr(os, "fork") or None)
+        await asyncio.start_server(
+            server.serve, where.host, where.port, limit=limit, reuse_port=hasattr(os, "fork") or None
+        )
     ]
     if where.socket is not None:
         path = Path(where.socket) / f".s.PGSQL.{where.port}"

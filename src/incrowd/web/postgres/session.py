@@ -127,7 +127,11 @@ class Session:
 
     def _done(self, result: Result) -> bytes:
         changed = result.tag in ("SET", "RESET", "DISCARD ALL")
-        told = [m.parameter_status(_DISPLAY.get(name, name), self.settings.values[name]) for name in _REPORTED] if changed else []
+        told = (
+            [m.parameter_status(_DISPLAY.get(name, name), self.settings.values[name]) for name in _REPORTED]
+            if changed
+            else []
+        )
         return b"".join([*told, m.command_complete(result.tag)])
 
     async def _run(self, statement: Statement) -> Result:
@@ -263,7 +267,9 @@ class Session:
 
 
 def _notices(result: Result) -> list[bytes]:
-    return [m.complaint(severity, "01000" if severity == "WARNING" else "00000", text) for severity, text in result.notices]
+    return [
+        m.complaint(severity, "01000" if severity == "WARNING" else "00000", text) for severity, text in result.notices
+    ]
 
 
 def _format(formats: tuple[int, ...], place: int) -> int:
@@ -278,7 +284,8 @@ def _description(columns: tuple[tuple[str, int], ...] | None, formats: tuple[int
     if columns is None:
         return b""
     return m.row_description(
-        m.Field(name, type_, SIZES.get(type_, -1), _format(formats, place)) for place, (name, type_) in enumerate(columns)
+        m.Field(name, type_, SIZES.get(type_, -1), _format(formats, place))
+        for place, (name, type_) in enumerate(columns)
     )
 
 
@@ -292,4 +299,6 @@ def _rows(
     types = [type_ for _, type_ in columns or ()]
     for row in result.rows[first : first + most if most else None]:
         values = zip(row, types, strict=True)
-        yield m.data_row([encoded(value, type_, bool(_format(formats, at))) for at, (value, type_) in enumerate(values)])
+        yield m.data_row(
+            [encoded(value, type_, bool(_format(formats, at))) for at, (value, type_) in enumerate(values)]
+        )

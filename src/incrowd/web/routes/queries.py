@@ -96,7 +96,9 @@ async def _declared(query: QueryShape, caller: Caller, services: Services) -> Re
             return replies.refusal(problem)
         return None if declared is None else replies.as_json(declared.to_json())
 
-    return await run_in_threadpool(answer) if may_be_declaration(query.sql) or queries.may_be_public(query.sql) else None
+    return (
+        await run_in_threadpool(answer) if may_be_declaration(query.sql) or queries.may_be_public(query.sql) else None
+    )
 
 
 def query_task(action: str, query: QueryShape, caller: Caller, services: Services) -> QueryTask:
