@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from incrowd.web.postgres import messages as m
 from tests.web.postgres.hostile import SECRET, hostile, hostile_firsts
-from tests.web.postgres.test_messages import _fed
+from tests.web.postgres.test_messages import fed
 
 
 def main(number: int = 100_000, seed: int = 1) -> int:
@@ -43,7 +43,7 @@ def main(number: int = 100_000, seed: int = 1) -> int:
     print(f"codec: {read:,} messages read, {refused:,} refused, in {time.monotonic() - begun:.1f} s")
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        replied = _fed(Path(folder), seed, number // 10)
+        replied = fed(Path(folder), seed, number // 10)
     print(f"sessions: {number // 10:,} messages, {replied:,} replies, in {time.monotonic() - begun:.1f} s")
     leaked = SECRET in log.getvalue()
     print("a question stands in the log" if leaked else "no question stands in the log")

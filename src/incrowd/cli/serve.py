@@ -79,7 +79,9 @@ class ServeOptions:
 
 @takes(ServeOptions)
 def serve(options: ServeOptions) -> None:
-    """Answer queries over HTTP, and to PostgreSQL clients with --postgres, until stopped. In-flight queries that were charged are answered first.
+    """Answer queries over HTTP, and of PostgreSQL clients with --postgres, until stopped.
+
+    In-flight queries that were charged are answered first.
 
     Make tokens with `incrowd access grant`, for the ledger of the policy. All workers share ledger, answers, access
     list and audit log. Logs are JSON on standard error.

@@ -106,7 +106,7 @@ _FALSE = re.compile(r"where\s+\(*\s*(?:1\s*=\s*0|0\s*=\s*1|false)\b|limit\s+0\b"
 
 
 def rowless_query(sql: str) -> exp.Select | None:
-    """Return a query that can have no row, by LIMIT 0 or WHERE FALSE, without that clause; None where it can have some.
+    """Return a query that can have no row (LIMIT 0, WHERE FALSE), without that clause; None where it can have some.
 
     >>> rowless_query("SELECT sex, COUNT(*) FROM births GROUP BY sex LIMIT 0").sql()
     'SELECT sex, COUNT(*) FROM births GROUP BY sex'
@@ -163,7 +163,7 @@ def declared_columns(tree: exp.Select, described: Mapping[str, Any]) -> tuple[tu
 
 
 def all_columns(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the columns of a described table, the person column first: it joins tables, and people are counted by it."""
+    """Return the columns of a described table, the person column first: it joins tables and counts people."""
     person = table.get("person")
     names = {column["name"] for column in table["columns"]}
     first = [{"name": person, "type": "text"}] if person is not None and person not in names else []

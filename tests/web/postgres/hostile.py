@@ -9,12 +9,16 @@ from collections.abc import Iterator
 SECRET = "geheime-frage-7"
 """Stands in every query, and may stand in no log."""
 _SQL = (
-    f"SELECT COUNT(*) FROM births WHERE sex = '{SECRET}'", f"SELECT '{SECRET}'", f"SELECT * FROM {SECRET!r}", "SELECT 1",
-    "BEGIN", "COMMIT", "ROLLBACK TO x", "SET incrowd.epsilon = 0.1", "SET x = y", "SHOW incrowd.remaining", "SHOW nix",
+    f"SELECT COUNT(*) FROM births WHERE sex = '{SECRET}'", f"SELECT '{SECRET}'", f"SELECT * FROM {SECRET!r}",
+    "SELECT 1", "BEGIN", "COMMIT", "ROLLBACK TO x", "SET incrowd.epsilon = 0.1", "SET x = y",
+    "SHOW incrowd.remaining", "SHOW nix",
     "SELECT * FROM births LIMIT 0", "SELECT $1 FROM births", "SELECT $0, $201, $99999999999999999999", "EXPLAIN", ";",
     "EXPLAIN SELECT 1 FROM births", "select relname from pg_class where oid = $1", "'", "$$", "DROP TABLE births", "/*",
-    "SELECT 1;SELECT 2; SELECT 'budget' FROM births", "((((((" * 40, "DISCARD ALL", f"SELECT 1 FROM pg_class; VACUUM {SECRET}", f"SELECT pg_sleep($1); CALL {SECRET}()", "COPY births TO STDOUT", "\ud7ff\U0010ffff",
-    "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM pg_stat_activity", "VALUES (1)", "SELECT 'crash' FROM births",
+    "SELECT 1;SELECT 2; SELECT 'budget' FROM births", "((((((" * 40, "DISCARD ALL",
+    f"SELECT 1 FROM pg_class; VACUUM {SECRET}", f"SELECT pg_sleep($1); CALL {SECRET}()", "COPY births TO STDOUT",
+    "\ud7ff\U0010ffff",
+    "SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM pg_stat_activity", "VALUES (1)",
+    "SELECT 'crash' FROM births",
 )  # fmt: skip
 _NAMES = (b"", b"a", b"b", b"\xff", b"x" * 300)
 
@@ -70,5 +74,5 @@ def hostile_firsts(seed: int) -> Iterator[bytes]:
         code = chance.choice((196608, 196610, 131072, 80877102, 80877103, 80877104, chance.randrange(2**32)))
         pairs = [_name(chance) + _text(chance) for _ in range(chance.randrange(3))]
         body = struct.pack("!I", code) + chance.choice((b"user\0ann\0", b"", *pairs)) + b"".join(pairs) + b"\0"
-        cut = chance.randrange(len(body) + 1) if chance.random() < 0.3 else len(body)  # noqa: PLR2004
+        cut = chance.randrange(len(body) + 1) if chance.random() < 0.3 else len(body)
         yield body[:cut] + chance.choice((b"", b"", chance.randbytes(5)))

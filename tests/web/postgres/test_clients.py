@@ -138,10 +138,9 @@ def test_a_failed_transaction_ends_before_the_next_statement(address: str) -> No
 
 def test_psycopg_asks_asynchronously_and_in_pipelines(address: str) -> None:
     async def asked() -> list[object]:
-        async with await psycopg.AsyncConnection.connect(address) as connection:
-            async with connection.pipeline():
-                first, second = await connection.execute(SQL), await connection.execute("SELECT 1")
-                return [len(await first.fetchall()), await second.fetchone()]
+        async with await psycopg.AsyncConnection.connect(address) as connection, connection.pipeline():
+            first, second = await connection.execute(SQL), await connection.execute("SELECT 1")
+            return [len(await first.fetchall()), await second.fetchone()]
 
     assert asyncio.run(asked()) == [3, (1,)]
 
@@ -161,9 +160,8 @@ def test_a_canceled_query_is_charged_and_its_error_comes_at_the_paced_time(addre
 
 @pytest.mark.parametrize("word", ["source", "crash"])
 def test_what_could_depend_on_rows_has_one_state_and_shows_no_row(address: str, word: str) -> None:
-    with psycopg.connect(address, autocommit=True) as connection:
-        with pytest.raises(psycopg.Error) as raised:
-            connection.execute(f"SELECT {word} FROM births")
+    with psycopg.connect(address, autocommit=True) as connection, pytest.raises(psycopg.Error) as raised:
+        connection.execute(f"SELECT {word} FROM births")
     assert raised.value.sqlstate == "58000"
     assert SECRET not in str(raised.value)
 
@@ -173,7 +171,7 @@ def test_declarations_are_free_and_reach_no_engine(address: str, here: Server) -
     with psycopg.connect(address, autocommit=True) as connection:
         for sql in ("SELECT * FROM births LIMIT 0", "SELECT sex FROM (SELECT * FROM births) AS t WHERE 0=1"):
             cursor = connection.execute(sql)
-            assert [column.name for column in cursor.description or ()][0] == "sex"
+            assert next(column.name for column in cursor.description or ()) == "sex"
             assert cursor.fetchall() == []
         plan = connection.execute(f"EXPLAIN ANALYZE {SQL}").fetchall()
         assert ("No row was read and nothing was charged.",) in plan

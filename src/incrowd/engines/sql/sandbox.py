@@ -50,7 +50,7 @@ class Sandbox:
         base = duckdb.connect(":memory:", config=_CONFIG)
         for name, table in tables.items():
             base.register("arriving", table)
-            base.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM arriving")
+            base.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM arriving")  # noqa: S608 (a quoted name)
             base.unregister("arriving")
         for macro in macros:
             base.execute(macro)

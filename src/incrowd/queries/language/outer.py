@@ -157,10 +157,10 @@ def answer_columns(query: Interpreted) -> tuple[tuple[str, Type], ...]:
         return tuple((column.name, column.type or Type.TEXT) for column in query.sheet.columns)
     aggregates = {aggregate.name: aggregate for aggregate in query.aggregates}
     columns = []
-    for output, kind in zip(query.outputs, output_types(query), strict=True):
-        aggregate = aggregates.get(output.aggregate or "")
+    for output_, kind in zip(query.outputs, output_types(query), strict=True):
+        aggregate = aggregates.get(output_.aggregate or "")
         whole = aggregate is not None and (aggregate.kind in _COUNTED or _is_whole_sum(aggregate))
-        columns.append((output.name, Type.INTEGER if whole else kind or Type.TEXT))
+        columns.append((output_.name, Type.INTEGER if whole else kind or Type.TEXT))
     return tuple(columns)
 
 

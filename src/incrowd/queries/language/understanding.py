@@ -20,8 +20,8 @@ from incrowd.queries.language.joins import JoinedRows, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query
-from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.restriction import restricted
+from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
 from incrowd.queries.language.trees import alias, conjuncts, every, select, subquery

@@ -43,7 +43,9 @@ _FAULT = "58000"
 """The state of everything that could depend on rows: a fault, an answer that took too long, one that was stopped."""
 _CATALOG_FACTOR = 10
 """How many statements about declarations count as one request."""
-_EXPLAIN = re.compile(r"explain\s+(?:(?:privacy|analyze|verbose)\s+|\([^)]*\)\s*)*(?P<query>.+)", re.I | re.S)
+_EXPLAIN = re.compile(
+    r"explain\s+(?:(?:privacy|analyze|verbose)\s+|\([^)]*\)\s*)*(?P<query>.+)", re.IGNORECASE | re.DOTALL
+)
 _UNKNOWN = "the user or the token is wrong, or the token was revoked or expired"
 
 
@@ -242,7 +244,7 @@ def _shape(sql: str, settings: Settings) -> QueryShape:
 
 
 def _content(reply: Response) -> dict[str, Any]:
-    if reply.status_code != 200:  # noqa: PLR2004 (the one status of an answer)
+    if reply.status_code != 200:
         raise _complaint(reply)
     content: dict[str, Any] = json.loads(bytes(reply.body))
     return content

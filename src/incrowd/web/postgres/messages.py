@@ -138,7 +138,7 @@ class _Reader:
 
     def number(self, form: str) -> int:
         size = struct.calcsize(form)
-        (value,) = struct.unpack(form, self.bytes(size))
+        (value,) = struct.unpack(form, self.take(size))
         return int(value)
 
     def count(self) -> int:
@@ -147,7 +147,7 @@ class _Reader:
             raise ProtocolViolation("a message counts more parts than it may have")
         return many
 
-    def bytes(self, size: int) -> bytes:
+    def take(self, size: int) -> bytes:
         part = self._body[self._at : self._at + size]
         if size < 0 or len(part) < size:
             raise ProtocolViolation("a message is shorter than it says")
@@ -166,7 +166,7 @@ class _Reader:
 
     def value(self) -> bytes | None:
         size = self.number("!i")
-        return None if size == -1 else self.bytes(size)
+        return None if size == -1 else self.take(size)
 
     def end(self) -> None:
         if self._at != len(self._body):
@@ -221,7 +221,7 @@ def read_message(kind: bytes, body: bytes) -> Message:
     return message
 
 
-def _read(kind: bytes, reader: _Reader) -> Message:  # noqa: PLR0911 (one line for each message)
+def _read(kind: bytes, reader: _Reader) -> Message:
     match kind:
         case b"p":
             return Password(reader.text())
@@ -249,7 +249,7 @@ def _read(kind: bytes, reader: _Reader) -> Message:  # noqa: PLR0911 (one line f
 
 
 def _is_portal(reader: _Reader) -> bool:
-    kind = reader.bytes(1)
+    kind = reader.take(1)
     if kind not in (b"S", b"P"):
         raise ProtocolViolation("a message names neither a statement nor a portal")
     return kind == b"P"

@@ -111,9 +111,10 @@ class PostgresServer:
     def cancel(self, request: m.CancelRequest) -> None:
         """Cancel what a connection of this worker is doing; a wrong secret is not told from a right one."""
         secret, session = self.sessions.get(request.process, (None, None))
-        if secret is not None and session is not None:
-            if hmac.compare_digest(struct.pack("!I", secret), struct.pack("!I", request.secret)):
-                session.cancel()
+        if secret is None or session is None:
+            return
+        if hmac.compare_digest(struct.pack("!I", secret), struct.pack("!I", request.secret)):
+            session.cancel()
 
 
 @dataclass(eq=False)

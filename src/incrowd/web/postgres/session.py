@@ -1,4 +1,4 @@
-"""Session: the messages of one connection after its user is known, in PostgreSQL's order; errors skip to the next Sync."""
+"""Session: the messages of one connection whose user is known, in PostgreSQL's order; errors skip to the next Sync."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Session:
         reply = m.complaint("ERROR", complaint.state, complaint.text, complaint.hint)
         return reply if self.skipping else reply + m.ready(self.state)
 
-    async def _handled(self, message: m.Message) -> bytes:  # noqa: PLR0911 (one line for each message)
+    async def _handled(self, message: m.Message) -> bytes:
         match message:
             case m.SimpleQuery():
                 self.skipping = False

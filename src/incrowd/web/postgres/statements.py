@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +17,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from incrowd.errors import InvalidParameter
 from incrowd.queries.language.reading import QUIET, Parameter, bind_parameters
-from incrowd.workflows.query.system_catalog import SERVER_VERSION, TYPE_OIDS
+from incrowd.workflows.query.system_tables import SERVER_VERSION, TYPE_OIDS
 
 FEATURE, SYNTAX, READ_ONLY, FAILED, UNKNOWN_SETTING, BAD_VALUE = "0A000", "42601", "25006", "25P02", "42704", "22023"
 TEXT = TYPE_OIDS["text"]
@@ -24,14 +25,23 @@ _MOST_STATEMENTS = 20
 _BEGIN, _COMMIT, _ROLLBACK = ("begin", "start"), ("commit", "end"), ("rollback", "abort")
 _QUERIES = ("select", "with", "values", "table", "from", "(")
 _SAVEPOINTS = ("savepoint", "release")
-_CHANGES = ("insert", "update", "delete", "merge", "create", "drop", "alter", "truncate", "grant", "revoke", "call", "do",
-            "comment", "refresh", "vacuum", "analyze", "reindex", "cluster", "lock", "prepare", "execute")  # fmt: skip
+_CHANGES = ("insert", "update", "delete", "merge", "create", "drop", "alter", "truncate", "grant", "revoke", "call",
+            "do", "comment", "refresh", "vacuum", "analyze", "reindex",
+            "cluster", "lock", "prepare", "execute")  # fmt: skip
+_KINDS = {
+    **dict.fromkeys(_BEGIN, "begin"), **dict.fromkeys(_COMMIT, "commit"), **dict.fromkeys(_CHANGES, "change"),
+    **dict.fromkeys(_QUERIES, "query"), **dict.fromkeys(_SAVEPOINTS, "savepoint"), "": "empty", "set": "set",
+    "reset": "reset", "show": "show", "describe": "show", "desc": "show", "explain": "explain",
+    **dict.fromkeys(("discard", "deallocate", "close", "unlisten"), "discard"),
+}  # fmt: skip
 _NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19}")
 _SET = re.compile(
     r"set\s+(?:session\s+|local\s+)?(?P<name>[a-z_][a-z_0-9.]*|time\s+zone)\s*(?:=|\bto\b|\s)\s*(?P<value>.+?)\s*",
     re.IGNORECASE | re.DOTALL,
 )
-_CHARACTERISTICS = re.compile(r"set\s+(?:session\s+characteristics|transaction|local\s+transaction)\b.*", re.I | re.S)
+_CHARACTERISTICS = re.compile(
+    r"set\s+(?:session\s+characteristics|transaction|local\s+transaction)\b.*", re.IGNORECASE | re.DOTALL
+)
 _SHOW = re.compile(r"show\s+(?P<name>[a-z_0-9.\s]+?)\s*", re.IGNORECASE)
 _RESET = re.compile(r"reset\s+(?P<name>[a-z_0-9.]+)\s*", re.IGNORECASE)
 DEFAULTS = {
@@ -51,7 +61,7 @@ _MEANS = {"transaction isolation level": "transaction_isolation", "time zone": "
 
 
 @dataclass(frozen=True)
-class Complaint(Exception):  # noqa: N818 (it is an error or a notice, by its severity)
+class Complaint(Exception):
     """What a client is told: a state, a text, and a hint."""
 
     state: str
@@ -119,13 +129,9 @@ class Statement:
         bare = without_comments(sql)
         words = bare.lower().split(None, 2) or [""]
         first = "(" if bare.startswith("(") else words[0].rstrip(";")
-        kinds = {**dict.fromkeys(_BEGIN, "begin"), **dict.fromkeys(_COMMIT, "commit"), **dict.fromkeys(_CHANGES, "change"),
-                 **dict.fromkeys(_QUERIES, "query"), **dict.fromkeys(_SAVEPOINTS, "savepoint"), "": "empty",
-                 "set": "set", "reset": "reset", "show": "show", "explain": "explain", "discard": "discard",
-                 "deallocate": "discard", "close": "discard", "unlisten": "discard", "describe": "show", "desc": "show"}  # fmt: skip
         if first in _ROLLBACK:
             return cls("savepoint" if "to" in words[1:] else "rollback", bare)
-        return cls(kinds.get(first, "other"), bare)
+        return cls(_KINDS.get(first, "other"), bare)
 
 
 def without_comments(sql: str) -> str:
@@ -137,8 +143,8 @@ def without_comments(sql: str) -> str:
 def setting_of(sql: str) -> tuple[str, str] | None:
     """Return the name and the value of SET, None where it is about transactions, which all read alone.
 
-    >>> setting_of("SET incrowd.epsilon = 0.1"), setting_of("set datestyle to ISO"), setting_of("SET TRANSACTION READ ONLY")
-    (('incrowd.epsilon', '0.1'), ('datestyle', 'ISO'), None)
+    >>> setting_of("SET incrowd.epsilon = 0.1"), setting_of("SET TRANSACTION READ ONLY")
+    (('incrowd.epsilon', '0.1'), None)
     """
     if _CHARACTERISTICS.fullmatch(sql):
         return None
@@ -193,7 +199,7 @@ class Prepared:
         if any(token.token_type is TokenType.SEMICOLON for token in tokens):
             raise Complaint(SYNTAX, "a prepared statement is a single one")
         places = []
-        for sign, number in zip(tokens, tokens[1:], strict=False):
+        for sign, number in itertools.pairwise(tokens):
             if sign.token_type is TokenType.PARAMETER and sign.text == "$" and number.start == sign.end + 1:
                 if not number.text.isascii() or not number.text.isdigit() or not 1 <= int(number.text) <= 200:
                     raise Complaint("42P02", "parameters are $1 to $200")

@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from incrowd.queries.language.reading import Parameter
-from incrowd.workflows.query.system_catalog import TYPE_OIDS
+from incrowd.workflows.query.system_tables import TYPE_OIDS
 
 BOOL, INT8, TEXT, FLOAT8, DATE = (TYPE_OIDS[name] for name in ("boolean", "integer", "text", "decimal", "date"))
 SIZES = {BOOL: 1, INT8: 8, TEXT: -1, FLOAT8: 8, DATE: 4}
@@ -98,7 +98,7 @@ def decoded(value: bytes | None, type_: int, binary: bool) -> Parameter:
 
 
 def _from_text(text: str, type_: int) -> Parameter:
-    if "\0" in text or len(text) > _MOST_DIGITS and type_ not in _TEXTS:
+    if "\0" in text or (len(text) > _MOST_DIGITS and type_ not in _TEXTS):
         raise ValueError
     if type_ in (0, _DATE, *_TIMES):
         text = _ZONED.sub(r"\1", text)

@@ -19,9 +19,9 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.outer import answer_columns
-from incrowd.queries.language.understanding import understand
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
+from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import QueryPlan
 from incrowd.queries.query import Catalog, Query, QueryTerms
 from incrowd.queries.work import check_work, unit_steps
