@@ -127,7 +127,9 @@ class FakeQueries:
     def empty_answer(self, request: QueryRequest) -> DeclarationAnswer | None:
         tree = rowless_query(request.sql)
         columns = None if tree is None else declared_columns(tree, self.schema())
-        return columns and DeclarationAnswer(tuple(one for one, _ in columns), (), tuple(two for _, two in columns))
+        if columns is None:
+            return None
+        return DeclarationAnswer(tuple(one for one, _ in columns), (), tuple(two for _, two in columns))
 
     def columns(self, request: QueryRequest) -> tuple[tuple[str, str], ...]:
         self._table(request)

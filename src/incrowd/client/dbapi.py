@@ -5,6 +5,7 @@ Every `execute` is a query that costs what the connection was told; a repeated o
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self, TypedDict, Unpack
@@ -22,6 +23,10 @@ STRING, NUMBER, DATETIME = frozenset({"text"}), frozenset({"integer", "decimal",
 
 class Warning(Exception):  # noqa: A001 (PEP 249 names it)
     """Never raised; PEP 249 wants it."""
+
+
+class AnswerWarning(UserWarning):
+    """Says of which part of a table the numbers of an answer are, such as of at most 4 rows of each person."""
 
 
 class Error(Exception):
@@ -124,6 +129,8 @@ class Connection:
         self._check()
         with _standard_errors():
             reply = self._client.query(sql, self._epsilon, self._delta, parameters)
+        if reply.note and reply.certificate:
+            warnings.warn(reply.note, AnswerWarning, stacklevel=4)
         plain = [(column.name, column.type, column.values) for column in reply.columns]
         return reply, reply.parts() if self._intervals else plain
 

@@ -25,6 +25,8 @@ MOST_NODES = 8_000  # the tree is walked many times
 DEEPEST = 80
 """Limits of a query: characters, tokens, nodes of its tree, and the depth of the tree."""
 
+SCHEMAS = ("main", "public")
+"""What tools write before a table: the schema that HTTP tells of, and that of PostgreSQL's clients."""
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
@@ -123,6 +125,11 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         raise QueryRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
+    for named in tree.find_all(exp.Table, exp.Column):
+        schema, whole = (str(getattr(named.args.get(part), "name", "")).lower() for part in ("db", "catalog"))
+        if schema in SCHEMAS and whole in ("", "incrowd"):
+            named.set("db", None)
+            named.set("catalog", None)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
             raise QueryRefused(UNANSWERED)

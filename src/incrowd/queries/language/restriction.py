@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from typing import Any
 
@@ -105,11 +105,11 @@ def _truths(part: exp.Expr, mean: Mean) -> Truths:
         case exp.Not():
             return frozenset(None if truth is None else not truth for truth in _truths(part.this, mean))
         case exp.And() | exp.Or():
-            pairs = product(_truths(part.this, mean), _truths(part.expression, mean))
-            return frozenset(_joined(*pair, decisive=isinstance(part, exp.Or)) for pair in pairs)
+            sides = _truths(part.this, mean), _truths(part.expression, mean)
+            return _either(*sides, decisive=isinstance(part, exp.Or))
         case exp.In() if part.expressions:
-            equal = [exp.EQ(this=part.this, expression=member) for member in part.expressions]
-            return _truths(reduce(lambda one, two: exp.Or(this=one, expression=two), equal), mean)
+            truths = [_compared(exp.EQ(this=part.this, expression=member), mean) for member in part.expressions]
+            return reduce(partial(_either, decisive=True), truths)
         case exp.Between():
             ends = (
                 exp.GTE(this=part.this, expression=part.args["low"]),
@@ -124,6 +124,10 @@ def _truths(part: exp.Expr, mean: Mean) -> Truths:
         case exp.Binary() if type(part) in _COMPARISONS:
             return _compared(part, mean)
     return _ANY
+
+
+def _either(one: Truths, two: Truths, *, decisive: bool) -> Truths:
+    return frozenset(_joined(*pair, decisive=decisive) for pair in product(one, two))
 
 
 def _joined(one: bool | None, two: bool | None, *, decisive: bool) -> bool | None:

@@ -100,11 +100,12 @@ class Door:
     async def recognized(self, caller: Caller) -> Caller:
         """Return the caller with the grant as it is now: a revoked token stops working at once."""
         access = self.services.stores.access
+        grant = access.at_hand(caller.token)
         try:
-            grant = access.at_hand(caller.token) or await run_in_threadpool(access.grant_of, caller.token)
+            known = await run_in_threadpool(access.grant_of, caller.token) if grant is None else grant
         except AccessDenied:
             raise Complaint("28000", _UNKNOWN) from None
-        return Caller(grant, caller.token)
+        return Caller(known, caller.token)
 
     async def result(self, caller: Caller, statement: Statement, settings: Settings, process: int) -> Result:
         """Answer a statement that reads; SET and transactions are the session's."""
@@ -238,7 +239,7 @@ def _shape(sql: str, settings: Settings) -> QueryShape:
             "SET incrowd.epsilon = 0.1, or connect with the option -c incrowd.epsilon=0.1.",
         )
     try:
-        return QueryShape(sql=sql, epsilon=price, delta=settings.values["incrowd.delta"] or None)  # type: ignore[arg-type]
+        return QueryShape(sql=sql, epsilon=price, delta=settings.values["incrowd.delta"] or None)
     except ValidationError:
         raise Complaint(BAD_VALUE, "the query is too long, or the price is too large, too small or too long") from None
 

@@ -167,8 +167,8 @@ def _translated(tree: exp.Query, visitor: Visitor) -> exp.Query:
 def _plainer(node: exp.Expr) -> exp.Expr:
     """Leave the schema of functions and types away, and collations."""
     match node:
-        case exp.Dot() if isinstance(node.expression, exp.Func):
-            return node.expression
+        case exp.Dot() if isinstance(call := node.expression, exp.Func):
+            return call
         case exp.Collate():
             return node.this
         case exp.Operator():

@@ -171,8 +171,15 @@ def _rows(described: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         "pg_class": [_class(oid, name, _NAMESPACES["pg_catalog"]) for name, oid in _CLASSES.items()],
         "information_schema.schemata": [
             {"catalog_name": DATABASE, "schema_name": name, "schema_owner": "incrowd"} for name in _NAMESPACES],
-    } | {name: [] for name in ("pg_attribute", "pg_description", "pg_tables", "information_schema.tables",
-                               "information_schema.columns")}  # fmt: skip
+    }  # fmt: skip
+    for name in (
+        "pg_attribute",
+        "pg_description",
+        "pg_tables",
+        "information_schema.tables",
+        "information_schema.columns",
+    ):
+        rows[name] = []
     for oid, table in enumerate(described["tables"], start=_FIRST):
         _add_table(rows, oid, table)
     return rows
