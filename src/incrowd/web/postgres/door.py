@@ -102,10 +102,10 @@ class Door:
         access = self.services.stores.access
         grant = access.at_hand(caller.token)
         try:
-            known = await run_in_threadpool(access.grant_of, caller.token) if grant is None else grant
+            granted = await run_in_threadpool(access.grant_of, caller.token) if grant is None else grant
         except AccessDenied:
             raise Complaint("28000", _UNKNOWN) from None
-        return Caller(known, caller.token)
+        return Caller(granted, caller.token)
 
     async def result(self, caller: Caller, statement: Statement, settings: Settings, process: int) -> Result:
         """Answer a statement that reads; SET and transactions are the session's."""
@@ -116,7 +116,7 @@ class Door:
             case "explain":
                 return await self._priced(caller, statement.sql, settings)
             case "show":
-                return await self._shown(caller, statement.sql, settings)
+                return await self._show(caller, statement.sql, settings)
             case "change":
                 raise Complaint(READ_ONLY, "this server only reads", "Write SELECT.")
         raise Complaint(FEATURE, "this statement is not answered", "Write SELECT, SHOW, SET or EXPLAIN.")
@@ -198,7 +198,7 @@ class Door:
                 for name, kind in columns for end in _ends(kind, settings)]  # fmt: skip
         return tuple((name, type_of(kind)) for name, kind in wide)
 
-    async def _shown(self, caller: Caller, sql: str, settings: Settings) -> Result:
+    async def _show(self, caller: Caller, sql: str, settings: Settings) -> Result:
         if setting := shown_setting(sql, settings):
             return Result("SHOW", ((setting[0], TEXT),), [(setting[1],)])
         _require(caller, Permission.READ)

@@ -109,7 +109,7 @@ class PostgresServer:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def cancel(self, request: m.CancelRequest) -> None:
-        """Cancel what a connection of this worker is doing; a wrong secret is not told from a right one."""
+        """Cancel what a connection of this worker is doing; a wrong secret is not statuses from a right one."""
         secret, session = self.sessions.get(request.process, (None, None))
         if secret is None or session is None:
             return
@@ -231,18 +231,18 @@ def _settings(parameters: Mapping[str, str]) -> Settings:
     settings = Settings()
     if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0"):
         raise Complaint("0A000", "replication is not answered")
-    given = {name: value for name, value in parameters.items() if name.lower() in DEFAULTS}
+    wishes = {name: value for name, value in parameters.items() if name.lower() in DEFAULTS}
     words = parameters.get("options", "").replace("--", "-c ").replace("-c", " ").split()
-    given |= {name: value for name, sign, value in (word.partition("=") for word in words) if sign}
-    for name, value in given.items():
+    wishes |= {name: value for name, sign, value in (word.partition("=") for word in words) if sign}
+    for name, value in wishes.items():
         settings = settings.set(name, value)
     return settings
 
 
 def _greeting(session: Session, secret: int) -> bytes:
-    told = [m.parameter_status(name, session.settings.values[setting]) for name, setting in _REPORTED.items()]
-    told.append(m.parameter_status("session_authorization", session.caller.user.name))
-    return b"".join([m.authentication_ok(), *told, m.key_data(session.process, secret), m.ready(session.state)])
+    statuses = [m.parameter_status(name, session.settings.values[setting]) for name, setting in _REPORTED.items()]
+    statuses.append(m.parameter_status("session_authorization", session.caller.user.name))
+    return b"".join([m.authentication_ok(), *statuses, m.key_data(session.process, secret), m.ready(session.state)])
 
 
 @asynccontextmanager

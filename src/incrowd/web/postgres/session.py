@@ -132,7 +132,7 @@ class Session:
             if changed
             else []
         )
-        return b"".join([*told, m.command_complete(result.tag)])
+        return b"".join([*statuses, m.command_complete(result.tag)])
 
     async def _run(self, statement: Statement) -> Result:
         """Execute a statement; one that is canceled meanwhile is still paid, and its error comes no earlier."""

@@ -222,7 +222,7 @@ class Prepared:
         """Return the statement with values as literals in its text, for the catalog, whose SQL is PostgreSQL's."""
         return replace(self.statement, sql=self._filled([_literal(values[number - 1]) for _, _, number in self.places]))
 
-    def types(self, given: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:
+    def types(self, declared: Sequence[int], columns: Mapping[str, int]) -> tuple[int, ...]:
         """Return the types of the parameters: as the client says, as the columns they are compared with, or texts.
 
         >>> Prepared.of("SELECT COUNT(*) FROM t WHERE Age BETWEEN $1 AND $2 AND x = $3").types((), {"age": 20})
@@ -236,8 +236,8 @@ class Prepared:
                 names = [other.name.lower() for other in near if isinstance(other, exp.Column)]
                 types = [columns[name] for name in names if name in columns]
                 inferred |= {column.name: types[0]} if types else {}
-        said = [*given, *[0] * max(0, self.parameters - len(given))]
-        return tuple(type_ or inferred.get(f"${number}", TEXT) for number, type_ in enumerate(said, start=1))
+        padded = [*declared, *[0] * max(0, self.parameters - len(declared))]
+        return tuple(type_ or inferred.get(f"${number}", TEXT) for number, type_ in enumerate(padded, start=1))
 
     @property
     def names(self) -> list[str]:

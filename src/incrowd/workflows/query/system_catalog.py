@@ -261,8 +261,10 @@ def _call(node: exp.Anonymous) -> exp.Expr:
     if name in _NULLS:
         return exp.cast(exp.null(), "VARCHAR")
     parameters = _MACROS[name][0].split(", ") if _MACROS[name][0] else []
-    given = node.expressions[: len(parameters)]
-    return exp.Anonymous(this=f"ic_{name}", expressions=[*given, *[exp.null()] * (len(parameters) - len(given))])
+    arguments = node.expressions[: len(parameters)]
+    return exp.Anonymous(
+        this=f"ic_{name}", expressions=[*arguments, *[exp.null()] * (len(parameters) - len(arguments))]
+    )
 
 
 def _macros() -> list[str]:
