@@ -13,7 +13,7 @@ from tests.kills import Round, Scene, play
 from tests.ports import free_port
 from tests.web.processes import PATIENCE, wait_for
 
-ROUNDS, SEED = 12, 20
+ROUNDS, SEED = 8, 20
 ENDING = """
 import pathlib, resource, signal, time
 from types import SimpleNamespace

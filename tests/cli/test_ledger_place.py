@@ -70,12 +70,13 @@ READS = {
     "collect tokens": "collect tokens --survey survey.yaml",
     "collect export": "collect export --survey survey.yaml --out exported.jsonl",
     "local randomize": "local randomize answers.csv --survey survey.yaml --out reports.jsonl",
+    "config show": "config show --policy policy.yaml",
     "consent preview": "consent preview --policy data/policy.yaml",
     "consent subject": "consent subject p7 --policy data/policy.yaml",
 }
 """Verbs that read a ledger."""
 WITHOUT = frozenset(
-    {"coarsen", "local estimate", "local plan"}
+    {"coarsen", "doctor", "local estimate", "local plan"}
     | {f"consent {verb}" for verb in ("import", "status", "give", "withdraw", "correct", "receipt", "check")}
 )
 """Verbs that take a policy or a survey, and use no ledger."""

@@ -32,6 +32,15 @@ def test_a_policy_is_read_back_as_it_was_understood(run: Runner, tmp_path: Path)
     assert "level 1 of 2" in shown
 
 
+def test_a_policy_for_queries_alone_is_a_policy(run: Runner, tmp_path: Path) -> None:
+    plain = {"incrowd": 1, "dataset": {"name": "wards"}, "columns": {"ward": {"categories": ["a", "b"]}}}
+    (tmp_path / "p.yaml").write_text(json.dumps(plain | {"queries": {}, "budget": {"epsilon": 1}}), encoding="utf-8")
+    assert run("policy check p.yaml --json").json["method"] is None
+    assert "for queries" in run("policy check p.yaml").out
+    (tmp_path / "p.yaml").write_text(json.dumps(plain), encoding="utf-8")
+    assert "release is missing" in run("policy check p.yaml").err
+
+
 def test_a_wrong_policy_is_bad_input_with_its_line(run: Runner, tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text("incrowd: 1\ndataset: {nme: x}\ncolumns: {}\nrelease: {}\n", encoding="utf-8")
     outcome = run("policy check p.yaml")

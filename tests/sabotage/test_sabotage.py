@@ -18,7 +18,7 @@ from tests.sabotage.scratch import ROOT, OutOfTime, Scratch, Unusable, Verdict, 
 from tests.sabotage.table import SABOTAGES
 
 FEW = 8
-SECONDS = 150.0
+SECONDS = 60.0
 """Seconds on the clock after which tests of sabotages are ended without a verdict: on a busy machine fewer are run."""
 HERE = Path(__file__).parent
 TOY_TESTS = """from incrowd.toy import noisy

@@ -26,8 +26,8 @@ from tests.floods import check_books
 from tests.web.processes import PATIENCE, serving
 from tests.web.serving import FAST, OFFICER, Browser
 
-CLIENTS, WORKERS, THREADS = 64, 4, 2
-AFFORDABLE, KILLED, ENOUGH = 40, 2, 8
+CLIENTS, WORKERS, THREADS = 32, 4, 2
+AFFORDABLE, KILLED, ENOUGH = 20, 2, 6
 OPTIONS = (
     "--workers",
     str(WORKERS),

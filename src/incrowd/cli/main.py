@@ -56,6 +56,8 @@ VERBS = (
     "consent",
     "serve",
     "studio",
+    "config",
+    "doctor",
 )
 """Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""
 

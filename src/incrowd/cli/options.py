@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from glob import escape as _escaped
 from pathlib import Path
@@ -15,6 +16,7 @@ import typer
 from incrowd.core.table import SourceOptions
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import Interrupted, InvalidParameter, NotRefunded
+from incrowd.workflows.policy.ledger_place import STATE
 from incrowd.workflows.policy.limits import limit_of
 
 Options = TypeVar("Options")
@@ -96,6 +98,20 @@ class ReadingOptions:
 _NAMED_CHARACTERS = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
+State = Annotated[
+    str | None,
+    typer.Option(
+        "--state",
+        metavar="DIR",
+        help="Where ledger, internal files and fingerprints are kept; default: INCROWD_STATE, else .incrowd beside "
+        "the policy.",
+        rich_help_panel="Places",
+    ),
+]
+_PLACED = ("policy", "survey", "ledger")
+"""A command with one of these options reads or writes state, and so takes --state."""
+
+
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Turn a function of one frozen dataclass into a command with one option per field.
 
@@ -112,6 +128,9 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
     def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**values: Any) -> None:
+            state = values.pop("state", None)
+            if state is not None:
+                os.environ[STATE] = state
             try:
                 command(options(**values))
             except (KeyboardInterrupt, RuntimeError) as error:
@@ -126,6 +145,9 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
             inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hint)
             for field, hint in ((field, hints[field.name]) for field in _ordered(options))
         ]
+        if any(parameter.name in _PLACED for parameter in parameters):
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            parameters.append(inspect.Parameter("state", keyword, default=None, annotation=State))
         # The command line is built from the signature: it must show the fields, not `**values`.
         run.__dict__.pop("__wrapped__", None)
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}

@@ -54,19 +54,21 @@ def check(options: PolicyCheckOptions) -> None:
     from incrowd.workflows.policy.policy import load_policy
 
     loaded = load_policy(options.file)
-    guarantee = loaded.plan.guarantee
+    guarantee = None if loaded.step is None else loaded.plan.guarantee
     if options.json:
-        plain = {"dataset": loaded.name, "hash": loaded.hash, "method": loaded.method.name}
+        method = None if loaded.step is None else loaded.step.name
+        plain = {"dataset": loaded.name, "hash": loaded.hash, "method": method}
         columns = [_column(loaded, name) for name in loaded.schema.names]
         unsound = list(loaded.schema.drafted)
-        print_json(plain | {"guarantee": guarantee.to_json(), "columns": columns, "drafted": unsound})
+        stated = None if guarantee is None else guarantee.to_json()
+        print_json(plain | {"guarantee": stated, "columns": columns, "drafted": unsound})
     else:
-        _show(loaded, joined(guarantee.because))
+        _show(loaded, "each query has its own" if guarantee is None else joined(guarantee.because))
 
 
 def _column(loaded: Policy, name: str) -> dict[str, Any]:
     column = loaded.schema[name]
-    level = getattr(loaded.method, "levels", {}).get(name, 0)
+    level = getattr(loaded.step, "levels", {}).get(name, 0)
     return {
         "name": name,
         "role": str(column.role),
@@ -85,8 +87,10 @@ def _show(loaded: Policy, because: str) -> None:
         column = _column(loaded, name)
         dropped = Role.IDENTIFIER.covers(column["role"])
         level = "not released" if dropped else f"level {column['level']} of {column['of']}"
+        level = "for queries" if loaded.step is None and not dropped else level
         rows.append((name, column["role"], column["type"], "" if dropped else column["rule"], level))
     note = f"guarantee: {because}."
     if loaded.schema.drafted:
         note += f"\ndata-dependent: {', '.join(loaded.schema.drafted)}; no guarantee depends on a draft."
-    print_table(f"{loaded.name}: method {loaded.method.name}", rows, note)
+    title = "queries" if loaded.step is None else f"method {loaded.step.name}"
+    print_table(f"{loaded.name}: {title}", rows, note)

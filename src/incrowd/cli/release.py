@@ -48,6 +48,14 @@ class ReleaseOptions(ReadingOptions):
     last_step: Annotated[
         int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--idempotency-key",
+            metavar="TEXT",
+            help="The name of this run for schedulers: tried again, it is the same release, paid once.",
+        ),
+    ] = None
     recover: Annotated[
         str | None,
         typer.Option("--recover", metavar="HOW", help="deliver or discard a finished release that a kill hid."),
@@ -81,7 +89,7 @@ def release(options: ReleaseOptions) -> None:
         show_published(policy)
     with progress(not options.json) as tell:
         destination = Destination(options.out, _form(options), options.sign, options.table)
-        terms = ReleaseTerms(share_of(options.hold_out), options.force)
+        terms = ReleaseTerms(share_of(options.hold_out), options.force, options.key)
         published = release_to(options.data, policy, destination, tell, terms)
     if options.json:
         certificate = published.release.certificate.to_json()

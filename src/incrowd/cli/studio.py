@@ -55,12 +55,13 @@ def studio(options: StudioOptions) -> None:
     if not all(find_spec(package) for package in ("fastapi", "uvicorn", "argon2")):
         raise PackageMissing("the studio needs more packages: pip install 'incrowd[web]'.")
     folder = _folder(options)
-    from incrowd.web.studio.launch import LaunchFile, loopback_sockets
+    from incrowd.web.studio.launch import LaunchFile, loopback_sockets, only_studio
     from incrowd.web.studio.sessions import Keys
 
-    sockets = loopback_sockets(whole(options.port, "port"))
-    keys = Keys(int(sockets[0].getsockname()[1]))
     with ExitStack() as ending:
+        ending.enter_context(only_studio(folder))
+        sockets = loopback_sockets(whole(options.port, "port"))
+        keys = Keys(int(sockets[0].getsockname()[1]))
         for listener in sockets:
             ending.enter_context(listener)
         if options.no_open:

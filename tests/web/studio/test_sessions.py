@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from incrowd.errors import InvalidParameter
+from incrowd.web.studio.launch import only_studio
 from incrowd.web.studio.pages import PAGES, pages
 from incrowd.web.studio.sessions import COOKIE, FORM, Keys
 from tests.web.studio.visiting import PORT, Visitor, studio
@@ -184,6 +186,28 @@ def test_a_dropped_file_can_be_read_by_its_owner_alone(fresh: Visitor) -> None:
     files = sorted(fresh.folder.rglob("gr*.csv"))
     assert [stat.S_IMODE(file.stat().st_mode) for file in files] == [0o600, 0o600]
     assert stat.S_IMODE((fresh.folder / "received-1").stat().st_mode) == 0o700
+
+
+def test_a_dropped_certificate_hides_no_table_and_publishes_no_rows(fresh: Visitor) -> None:
+    headers = {"x-incrowd-mark": fresh.keys.mark}
+    tables = fresh.get("/?format=json").json()["tables"]
+    for into in ("", "hierarchies", "out", "sub"):
+        sent = {"name": "certificate.json", "into": into}
+        assert fresh.send("PUT", "/upload", params=sent, content=b"{}", headers=headers).status_code == 400
+    (fresh.folder / "certificate.json").write_text("{}")
+    assert fresh.get("/?format=json").json()["tables"] == tables != []
+    assert fresh.get("/file?name=stays.csv").status_code == 404
+    for name, content in (("certificate.json", b"{}"), ("rows.csv", b"a\n1\n")):
+        sent = {"name": name, "into": "received-1"}
+        assert fresh.send("PUT", "/upload", params=sent, content=content, headers=headers).status_code == 200
+    assert fresh.get("/file?name=received-1/rows.csv").status_code == 400
+
+
+def test_two_studios_do_not_open_one_folder(tmp_path: Path) -> None:
+    with only_studio(tmp_path), pytest.raises(InvalidParameter, match="another studio"), only_studio(tmp_path):
+        pass
+    with only_studio(tmp_path):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_too_large_is_refused_whatever_it_says(inside: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:

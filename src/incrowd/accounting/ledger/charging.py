@@ -49,10 +49,21 @@ def charged(values: Values, body: Mapping[str, Any]) -> Sets:
     parts = [(part, _guarantee(reread(part["guarantee"]))) for part in body["parts"]]
     for part, guarantee in parts:
         _same_unit(values, part["dataset"], guarantee.unit)
-    sets: Sets = {}
+    sets: Sets = _key(values, body)
     for part, guarantee in parts:
         sets |= _part(after(values, sets), part, guarantee.loss, body)
     return sets
+
+
+def _key(values: Values, body: Mapping[str, Any]) -> Sets:
+    """Return what a key sets; one under which a charge is open, or came to a release, is refused."""
+    if "key" not in body:
+        return {}
+    key = ("key", body["key"])
+    before = values(key)
+    if before is not None and (values(("concluded", before)) or (True,))[-1] is not None:
+        raise Refused(f"release {before} was charged with this key already, by another process.")
+    return {key: body["release"]}
 
 
 def carved(values: Values, body: Mapping[str, Any]) -> Sets:

@@ -113,12 +113,14 @@ class Ledger:
         release: str,
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
+        key: str | None = None,
     ) -> Entry:
         """Charge several datasets for one release that reads them all: every one of them, or none.
 
-        Datasets that are declared with it are registered in the transaction of their first charge.
+        Datasets that are declared with it are registered in the transaction of their first charge.  With a `key`, a
+        second charge is refused unless the first one came to nothing.
         """
-        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst)
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, key)
         return self._enter(replace(request, declared=tuple(declared)))
 
     def conclude(self, charge: Entry, certificate: str | None) -> None:
@@ -140,6 +142,11 @@ class Ledger:
     def conclusions(self, release: str) -> tuple[str | None, ...]:
         """Return the outcomes of a release: digests of certificates, None for no release; empty while open."""
         return tuple(self.chain.read(lambda reader: reader.value(("concluded", release))) or ())
+
+    def charged_with(self, key: str) -> str | None:
+        """Return the id of the last release that was charged with a key; None where there is none."""
+        release: str | None = self.chain.read(lambda reader: reader.value(("key", key)))
+        return release
 
     def repeat(self, sequence: int, analyst: str | None) -> None:
         """Give an analyst the answer of an earlier charge; the allowance is charged, the dataset's budget is not.

@@ -78,8 +78,8 @@ class Part:
     account: str | None = None
 
 
-def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None) -> Request:
-    """Return the request to charge all parts for one release.
+def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | None, key: str | None = None) -> Request:
+    """Return the request to charge all parts for one release; `key` is the digest under which it is charged once.
 
     >>> from incrowd.accounting.ledger.request import Accountant
     >>> from incrowd.core.loss import Pure
@@ -91,11 +91,13 @@ def charging(price: Price, parts: Sequence[Part], release: str, analyst: str | N
     if not parts:
         raise InvalidParameter("a charge needs at least one dataset.")
     priced = [_priced(price, part) for part in parts]
-    body = {
+    body: dict[str, Any] = {
         "parts": [paid for paid, _ in priced],
         "release": name(release, "a release"),
         "analyst": None if analyst is None else name(analyst, "an analyst"),
     }
+    if key is not None:
+        body["key"] = name(key, "a key")
     refusal = next((refusal for _, refusal in priced if refusal), None)
     return Request("charge", body, tuple(part.dataset for part in parts), refusal)
 

@@ -109,7 +109,7 @@ class PostgresServer:
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     def cancel(self, request: m.CancelRequest) -> None:
-        """Cancel what a connection of this worker is doing; a wrong secret is not statuses from a right one."""
+        """Cancel what a connection of this worker is doing; a wrong secret has the same reply."""
         secret, session = self.sessions.get(request.process, (None, None))
         if secret is None or session is None:
             return

@@ -127,7 +127,7 @@ class Session:
 
     def _done(self, result: Result) -> bytes:
         changed = result.tag in ("SET", "RESET", "DISCARD ALL")
-        told = (
+        statuses = (
             [m.parameter_status(_DISPLAY.get(name, name), self.settings.values[name]) for name in _REPORTED]
             if changed
             else []

@@ -23,7 +23,6 @@ from starlette.routing import Route
 from incrowd.errors import AccessDenied, IncrowdError, InvalidParameter, OutputUnavailable
 from incrowd.governance.grant import is_csrf_token
 from incrowd.methods.local.survey.definition import script
-from incrowd.verifier.files import CERTIFICATE
 from incrowd.web import replies
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.jobs import Jobs
@@ -141,8 +140,8 @@ class _Studio:
     def file(self, request: Request) -> Response:
         """Send a file of the folder: a policy, or one of a release; a report is shown, everything else is saved."""
         path = self.folder.file(request.query_params.get("name", ""))
-        published = (path.parent / CERTIFICATE).is_file() or path.name.endswith(".pub.pem")
-        if not published and not is_policy(path):  # rows and private keys are not sent
+        sent = path.name.endswith(".pub.pem") or is_policy(path) or self.folder.is_published(path)
+        if not sent:  # rows and private keys are not
             raise HTTPException(404)
         if path.suffix == ".html" and "save" not in request.query_params:
             headers = {"content-security-policy": DOCUMENT}

@@ -9,15 +9,18 @@ from itertools import islice
 from pathlib import Path
 
 from incrowd.errors import InvalidParameter
-from incrowd.verifier.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE, file_of
 from incrowd.workflows.local.survey_file import is_survey
 from incrowd.workflows.policy.document import is_policy
+from incrowd.workflows.verify.verify import read_certificate
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
 """The endings of files that can be opened as tables."""
 _DEEP, _MOST = 3, 500  # folders below, and files listed: a home folder must not be walked whole
 _ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 _OUTSIDE = "the opened folder has no such file."
+_RECEIVED = re.compile(r"received-[0-9a-f]{1,16}")  # a release that was dropped, in a new folder of its own
+_DROPPED = ("", "hierarchies")  # where else a dropped file may go
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,32 @@ class Folder:
     def release(self, name: str) -> Path:
         """Return the folder of a release."""
         path = self.place(name)
-        if not (path / CERTIFICATE).is_file():
+        if not self.is_release(path):
             raise InvalidParameter("the opened folder has no such release.")
         return path
 
+    def is_release(self, path: Path) -> bool:
+        """Whether a folder is a release; the opened one never is: a certificate there must not hide its tables."""
+        return path.resolve() != self.root.resolve() and (path / CERTIFICATE).is_file()
+
+    def is_published(self, path: Path) -> bool:
+        """Whether a file is part of a release: the certificate, or what it names with these very bytes."""
+        if not self.is_release(path.parent):
+            return False
+        if path.name == CERTIFICATE:
+            return True
+        named = {file.name: file for file in read_certificate(path.parent).outputs}
+        return path.name in named and file_of(path) == named[path.name]
+
     def free(self, name: str, into: str = "") -> Path:
-        """Return a place for a new file of about this name: its odd letters replaced, numbered if it is taken."""
+        """Return a place for a new file of about this name: its odd letters replaced, numbered if it is taken.
+
+        A release is received whole, in a folder of its own; nothing is dropped into another, and no certificate beside
+        tables.
+        """
+        received = _RECEIVED.fullmatch(into) is not None
+        if not received and (into not in _DROPPED or name == CERTIFICATE):
+            raise InvalidParameter("a release is dropped on the page Verify, with all its files.")
         plain = _ODD.sub("-", name.replace("\\", "/").rpartition("/")[2])[-120:].strip("-.") or "data"
         path = self.place(f"{into}/{plain}" if into else plain)
         number = 2
@@ -89,12 +112,12 @@ class Folder:
 
     def releases(self) -> list[str]:
         """Return the folders of releases, the newest first."""
-        folders = [path for path in self._folders() if (path / CERTIFICATE).is_file()]
+        folders = [path for path in self._folders() if self.is_release(path)]
         folders.sort(key=lambda path: -(path / CERTIFICATE).stat().st_mtime_ns)
-        return [self.name(path) for path in folders if path != self.root]
+        return [self.name(path) for path in folders]
 
     def _files(self) -> Iterator[Path]:
-        folders = (path for path in self._folders() if not (path / CERTIFICATE).is_file())
+        folders = (path for path in self._folders() if not self.is_release(path))
         paths = (path for folder in folders for path in _inside(folder))
         yield from islice((path for path in paths if path.is_file()), _MOST)
 

@@ -21,6 +21,7 @@ from incrowd.store.disk import lock_at
 from incrowd.web.studio.jobs import Job, State, Work
 from incrowd.web.studio.page import PageRequest
 from incrowd.workflows.plan.forecast import payer_of
+from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 
 _PAYING = Lock()  # the price is compared with the ledger and charged in one act, so that two tabs cannot pay twice
@@ -71,8 +72,8 @@ def _alone(policy: Policy, what: str, key: str, work: Callable[[], Any]) -> Any:
 def _lock(policy: Policy) -> Iterator[bool]:
     """Lock a dataset's payments on this machine, and in the database of a ledger that several machines share."""
     name = sha256(json.dumps([policy.ledger_address, policy.name]).encode()).hexdigest()[:16]
-    folder = policy.folder / ".incrowd"
-    folder.mkdir(exist_ok=True)
+    folder = state_folder(policy.folder)
+    folder.mkdir(parents=True, exist_ok=True)
     payer = payer_of(policy)
     with ExitStack() as stack:
         try:

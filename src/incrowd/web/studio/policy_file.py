@@ -21,6 +21,7 @@ from typing import Any
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
 from incrowd.workflows.policy.document import Document, read_document
 from incrowd.workflows.policy.edit import Place, Value, edited, replaced_at
+from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy, load_policy, policy_of
 
 _FILE = "studio.json"
@@ -64,7 +65,7 @@ class RowAccessLog:
 
     @property
     def _file(self) -> Path:
-        return self.folder / ".incrowd" / _FILE
+        return state_folder(self.folder) / _FILE
 
 
 def provenance(column: str, content: dict[str, object] | None, source: str, seen: RowAccessLog) -> dict[Place, Value]:

@@ -18,6 +18,7 @@ from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book
+from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.release.certify import PlanFacts
 from incrowd.workflows.release.deliver import Destination, InFolder
 from incrowd.workflows.release.perform import ChargeTarget
@@ -51,7 +52,7 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
     The certificate lies beside the survey, in `.incrowd/surveys/`, under the digest of the published survey.  If it is
     lost, opening again charges again.
     """
-    folder = file.folder / ".incrowd" / "surveys" / file.survey.id
+    folder = state_folder(file.folder) / "surveys" / file.survey.id
     if (folder / CERTIFICATE).is_file():
         return OpenSurvey(file, _checked(file, folder), folder)
     place = consent_place(file)
@@ -68,7 +69,7 @@ def open_survey(file: SurveyFile) -> OpenSurvey:
 def opened_survey(file: SurveyFile) -> OpenSurvey:
     """Return a survey that was opened before; one that was not is refused, and nothing is charged."""
     find_book(file)  # refuses a ledger that contradicts the survey's own
-    folder = file.folder / ".incrowd" / "surveys" / file.survey.id
+    folder = state_folder(file.folder) / "surveys" / file.survey.id
     if not (folder / CERTIFICATE).is_file():
         raise Refused(
             "this survey is not open, so nothing was collected. Open it with `incrowd local open`, or restore the file "

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.errors import InvalidParameter, OutputUnavailable
+from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 
 INTERNAL = "internal.json"
@@ -17,7 +18,7 @@ _PRIVATE = 0o600
 
 def internal_folder(policy: Policy, release: str) -> Path:
     """Return where the data holder keeps what nobody else may know of a release."""
-    return policy.folder / ".incrowd" / "internal" / release
+    return state_folder(policy.folder) / "internal" / release
 
 
 def write_private(file: Path, plain: Mapping[str, Any]) -> None:

@@ -13,9 +13,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import BudgetStatus
 from incrowd.core.loss import Pure
 from incrowd.core.steps.choices import LOOKED, LevelsByLook
-from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable, Refused
+from incrowd.errors import InvalidParameter, LedgerMissing, LedgerUnavailable, OutputUnavailable, Refused
 from incrowd.store.chain_entry import Key, text_of
-from incrowd.workflows.policy.ledger_place import VARIABLE, LedgerOwner, public_address
+from incrowd.workflows.policy.ledger_place import STATE, VARIABLE, LedgerOwner, public_address, state_folder
 from incrowd.workflows.policy.policy import Policy
 
 FAILED = "attack above its threshold"
@@ -30,6 +30,7 @@ _EXCHANGED = (
     "this is not the ledger that this policy's earlier releases were charged to: restore that one, or give the policy "
     "another ledger: address if this is intended."
 )
+_READ_ONLY = "Name a folder that can be written with --state or INCROWD_STATE."
 
 
 def open_book(policy: LedgerOwner) -> Ledger:
@@ -40,17 +41,45 @@ def open_book(policy: LedgerOwner) -> Ledger:
 def ensure_book(policy: LedgerOwner, ledger: Ledger | None) -> Ledger:
     """Return the ledger that `find_book` returned; make it where that is None.
 
-    Beside the policy, `.incrowd/ledgers.json` remembers which ledger stands at which address.  Whoever removes that
-    file with the ledger is found out only against a certificate (`incrowd ledger check --against`).
+    In the folder for state, `ledgers.json` remembers which ledger stands at which address.  Whoever removes that file
+    with the ledger is found out only against a certificate (`incrowd ledger check --against`).  Where the state lies
+    elsewhere and the policy's own folder can be written, one line there says so: a later run without --state must not
+    begin another budget.
     """
-    ledger = ledger or Ledger.create(policy.ledger_address)
+    ledger = ledger or _created(policy)
     mark, remembered = _mark(policy), _remembered(_mark(policy))
     entries = {_place(policy): ledger.id} | _chosen_elsewhere(policy)
     if remembered.get(_place(policy)) not in (None, ledger.id):  # another process made one since
         raise LedgerUnavailable(_EXCHANGED)
     if any(name not in remembered for name in entries):
         _remember(mark, entries | remembered)
+    beside = _mark_beside(policy)
+    if beside != mark and _writable(beside.parent) and (elsewhere := _chosen_elsewhere(policy)):
+        _remember(beside, elsewhere | _remembered(beside))
     return ledger
+
+
+def _created(policy: LedgerOwner) -> Ledger:
+    try:
+        return Ledger.create(policy.ledger_address)
+    except LedgerUnavailable as error:
+        folder = state_folder(policy.folder)
+        if policy.names_ledger or _writable(folder):
+            raise
+        raise LedgerUnavailable(f"{error} {_READ_ONLY}") from None
+
+
+def require_state(policy: LedgerOwner) -> None:
+    """Refuse, before anything is charged, a folder for state that cannot be written, and name the way out."""
+    folder = state_folder(policy.folder)
+    if not _writable(folder):
+        raise OutputUnavailable(f"{folder} cannot be written. {_READ_ONLY}")
+
+
+def _writable(folder: Path) -> bool:
+    """Whether a folder can be written, or made."""
+    nearest = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    return os.access(nearest, os.W_OK)
 
 
 def find_book(policy: LedgerOwner) -> Ledger | None:
@@ -85,11 +114,13 @@ def _require_same_place(policy: LedgerOwner) -> None:
         return
     place, default = public_address(policy.ledger_address), policy.own_ledger
     made = default.startswith(_FILE) and Path(default.removeprefix(_FILE)).exists()
-    before = _remembered(_mark(policy)).get(_UNNAMED) or (public_address(default) if made else place)
+    marks = (_remembered(mark).get(_UNNAMED) for mark in (_mark(policy), _mark_beside(policy)))
+    before = next(filter(None, marks), None) or (public_address(default) if made else place)
     if before != place:
         raise InvalidParameter(
             f"policies of this folder without ledger: were charged to {before} before; now it would be {place}. "
-            f"Nothing was charged. Set {VARIABLE} as before, or add ledger: to the policy if this is intended."
+            f"Nothing was charged. Set {VARIABLE} or {STATE} as before, or add ledger: to the policy if this is "
+            "intended."
         )
 
 
@@ -100,6 +131,10 @@ def declaration_of(policy: Policy) -> Declaration:
 
 
 def _mark(policy: LedgerOwner) -> Path:
+    return state_folder(policy.folder) / _MARK
+
+
+def _mark_beside(policy: LedgerOwner) -> Path:
     return policy.folder / ".incrowd" / _MARK
 
 
@@ -126,7 +161,8 @@ def _remember(mark: Path, remembered: dict[str, str]) -> None:
         written.write_text(json.dumps(remembered, indent=1), encoding="utf-8")
         written.replace(mark)
     except OSError as error:
-        raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.") from None
+        hint = "" if _writable(mark.parent) else f" {_READ_ONLY}"
+        raise LedgerUnavailable(f"{mark} cannot be written: {error.strerror or 'no reason given'}.{hint}") from None
 
 
 def standing_at(ledger: Ledger, dataset: str, sequence: int) -> BudgetStatus:

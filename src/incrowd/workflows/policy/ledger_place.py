@@ -1,8 +1,9 @@
-"""Ledger place: where the ledger of a command is, decided in one order for every verb."""
+"""Places: where the ledger of a command is and where it keeps its state, decided in one order for every verb."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
@@ -11,7 +12,11 @@ from incrowd.errors import InvalidParameter
 
 VARIABLE = "INCROWD_LEDGER"
 """The variable of the environment that names a ledger."""
+STATE = "INCROWD_STATE"
+"""The variable of the environment that names the folder for what is kept beside policies."""
 DEFAULT = "sqlite:///.incrowd/ledger.sqlite"
+_BESIDE = ".incrowd"
+_LEDGER = "ledger.sqlite"
 _FILE = "sqlite:///"
 _MEMORY = ":memory:"
 _PORT = 5432
@@ -41,11 +46,19 @@ def ledger_of(owner: LedgerOwner) -> str:
     """Return where a policy or survey is charged, by the order of `ledger_place`; its default lies beside it."""
     if owner.names_ledger:
         return ledger_place(own=owner.own_ledger)
-    return ledger_place() if os.environ.get(VARIABLE) else owner.own_ledger
+    return ledger_place() if os.environ.get(VARIABLE) or os.environ.get(STATE) else owner.own_ledger
+
+
+def state_folder(folder: Path) -> Path:
+    """Return where what belongs to the policies of a folder is kept: where the environment says, else beside them."""
+    chosen = os.environ.get(STATE)
+    return Path.cwd() / chosen if chosen else folder / _BESIDE
 
 
 def ledger_place(option: str | None = None, own: str | None = None) -> str:
     """Return the address of a ledger: of the option, else of the environment, else of the policy, else the default.
+
+    The default lies in the folder for state.
 
     `own` is what a policy or survey itself names.  An option or a variable that names another ledger is refused:
     charges would go where nobody who reads the policy looks for them.
@@ -59,7 +72,7 @@ def ledger_place(option: str | None = None, own: str | None = None) -> str:
     """
     named, by = (option, "--ledger") if option is not None else (os.environ.get(VARIABLE) or None, VARIABLE)
     if named is None:
-        return absolute_address(DEFAULT, Path.cwd()) if own is None else own
+        return f"{_FILE}{(state_folder(Path.cwd()) / _LEDGER).resolve().as_posix()}" if own is None else own
     place = absolute_address(named, Path.cwd())
     if own is not None and _identity(place) != _identity(own):
         raise InvalidParameter(
@@ -67,6 +80,36 @@ def ledger_place(option: str | None = None, own: str | None = None) -> str:
             f"Nothing was charged. Leave out {by}, or change ledger: there."
         )
     return place if own is None else own
+
+
+@dataclass(frozen=True)
+class Place:
+    """A setting outside of policies: its name, its value, and what decided it."""
+
+    name: str
+    value: str
+    by: str
+
+
+def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[Place, ...]:
+    """Return every place of a command, for a policy or for this folder; contradictions are refused."""
+    from incrowd.engines.worker import SETTING, is_off
+
+    named = owner is not None and owner.names_ledger
+    own = owner.own_ledger if owner is not None and named else None
+    state = state_folder(Path.cwd() if owner is None else owner.folder)
+    beside = f"{_FILE}{(state / _LEDGER).resolve().as_posix()}"
+    chosen = option is not None or os.environ.get(VARIABLE) or named
+    ledger = ledger_place(option, own) if chosen else beside
+    kept_by = f"--state or {STATE}" if os.environ.get(STATE) else "default"
+    by = "--ledger" if option is not None else VARIABLE if os.environ.get(VARIABLE) else "policy" if named else kept_by
+    return (
+        Place("ledger", public_address(ledger), by),
+        Place("state", str(state), kept_by),
+        Place(
+            "limits for files of others", "off" if is_off() else "on", SETTING if SETTING in os.environ else "default"
+        ),
+    )
 
 
 def absolute_address(address: str, folder: Path) -> str:

@@ -27,6 +27,7 @@ from incrowd.core.fingerprints import BottomK, SourceFingerprint
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.store.disk import force, lock_at
 from incrowd.workflows.policy.ledger import declaration_of
+from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 
 ASKED = Fraction(1, 2)
@@ -97,7 +98,7 @@ class FingerprintFile:
         """Return the book beside the policy's ledger, or beside the policy if the ledger is in a database."""
         path = Path(policy.ledger_address.removeprefix(_SQLITE))
         beside = policy.ledger_address.startswith(_SQLITE) and path.is_absolute()
-        return cls((path.parent if beside else policy.folder / ".incrowd") / _FILE)
+        return cls((path.parent if beside else state_folder(policy.folder)) / _FILE)
 
     def known_key(self) -> bytes | None:
         """Return the key under which marks were made; None where there are none yet."""

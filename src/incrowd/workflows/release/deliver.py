@@ -17,7 +17,7 @@ from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, complete, staged, write_table
 from incrowd.errors import GuaranteeBroken, InvalidParameter
-from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of
+from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.internal import INTERNAL
 from incrowd.workflows.registry import check_of
@@ -150,6 +150,14 @@ def write_internal(stage: Folders, order: PolicyOrder, published: Path, key: byt
     }
     (stage.internal / INTERNAL).write_text(json.dumps(inside, indent=1, ensure_ascii=False), encoding="utf-8")
     return stage.internal
+
+
+def published_output(certificate: Certificate, folder: Path) -> Any:
+    """Return what was published, if all of its files lie beside the certificate; none is looked for elsewhere."""
+    files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
+    if not files or not all(file.is_file() for file in files):
+        return None
+    return check_of(certificate.method.name).reopen(statement_of(certificate), files)
 
 
 def check_form(form: str, method: str) -> None:

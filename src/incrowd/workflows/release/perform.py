@@ -45,6 +45,7 @@ class ChargeTarget:
 
     `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
     holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
+    With a `key`, the ledger charges once, however often the release is tried.
     """
 
     dataset: str
@@ -53,6 +54,7 @@ class ChargeTarget:
     account: str | None = None
     guarantees: Mapping[str, Guarantee] | None = None
     bonds: tuple[DatasetBond, ...] = ()
+    key: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
         for bond in new:
             bond.bind()
     if target.account is None:
-        return ledger.charge_together(guarantees, target.release, target.analyst, declarations)
+        return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.key)
     if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
     for declaration in declarations:

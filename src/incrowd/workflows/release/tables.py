@@ -23,7 +23,7 @@ from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
 from incrowd.workflows.plan.forecast import require_useful, warnings_of
 from incrowd.workflows.policy.internal import internal_folder, write_private
-from incrowd.workflows.policy.ledger import failed_before, find_book
+from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
 from incrowd.workflows.policy.policy import Policy, PolicyLike
 from incrowd.workflows.registry import MODELS
 from incrowd.workflows.release.deliver import (
@@ -33,9 +33,11 @@ from incrowd.workflows.release.deliver import (
     PublishedRelease,
     Released,
     check_form,
+    published_output,
     write_internal,
 )
 from incrowd.workflows.release.differences import Written, earlier_releases, hold_against, require_linked
+from incrowd.workflows.release.keyed import alone_with, finished, key_digest
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
@@ -48,13 +50,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReleaseTerms:
-    """What the data holder adds to a policy for one release: a share of people held out, and `anyway`.
+    """What the data holder adds to a policy for one release: a share of people held out, `anyway`, and a key.
 
-    With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.
+    With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
+    release that is tried again with the same `key` is the same release.
     """
 
     hold_out: Fraction | None = None
     anyway: bool = False
+    key: str | None = None
 
 
 AS_IT_IS = ReleaseTerms()
@@ -134,12 +138,29 @@ def release_to(
     """Release a file or a frame into a folder: data, report and certificate appear together, or not at all.
 
     Where `destination` names a table of a database, it holds the same rows and appears right after the folder.  A
-    release without an ε is compared with earlier ones of the same people first.
+    release without an ε is compared with earlier ones of the same people first.  With a key in `terms`, a release that
+    was made before is returned as it is.
     """
     read = load_for(policy, data)
+    if terms.key is None:
+        return _release_to(data, read, destination, progress, terms)
+    ledger, digest = find_book(read), key_digest(read, terms.key)
+    with alone_with(read, ledger, digest):
+        earlier = finished(read, ledger, digest, destination.folder)
+        if earlier is None:
+            return _release_to(data, read, destination, progress, replace(terms, key=digest))
+    output = published_output(earlier, destination.folder)
+    notes = ("this release was made before with this key: nothing was charged or read now.",)
+    return PublishedRelease(destination.folder, internal_folder(read, earlier.id), Released(output, earlier), notes)
+
+
+def _release_to(
+    data: object, read: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
+) -> PublishedRelease:
     if not terms.anyway:
         require_useful(read)
     order = _order(read, data, terms)
+    order = replace(order, target=replace(order.target, key=terms.key))
     hidden = require_none_hidden(read, order.background.ledger, destination.folder)
     delivery = _delivery(order, destination)
     warnings = warnings_of(read, order.facts.claims)
@@ -163,6 +184,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
 
 def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[PreparedTable]:
     """Refuse, before anything is charged, a folder or a format that the release cannot have."""
+    require_state(order.policy)
     schema = order.policy.schema
     titles = {column.name: column.label for column in schema.released if column.label is not None}
     delivery = InFolder(

@@ -14,17 +14,19 @@ from incrowd.engines.columns import require
 from incrowd.engines.settings import engine_of
 from incrowd.engines.writers.sinks import staging_folder
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
-from incrowd.verifier.files import REPORT, tables_of
+from incrowd.verifier.files import REPORT
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
 from incrowd.workflows.attack.inputs import NO_CONTROL, ControlGroup, attacked
 from incrowd.workflows.consent.snapshot import taking_part
+from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows, settings_of
-from incrowd.workflows.registry import check_of, picture_of
+from incrowd.workflows.registry import picture_of
+from incrowd.workflows.release.deliver import published_output
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.report.steps_page import kept_steps
 from incrowd.workflows.verify.verify import read_certificate
@@ -42,7 +44,7 @@ def render_public(release: Path, out: Path | None = None) -> Path:
     """Write the public report of a release, beside its certificate unless told where; return where it is."""
     certificate, folder = read_certificate(release), _folder(release)
     target = folder / REPORT if out is None else _free(out)
-    _write(public_report(certificate, _output(certificate, folder)), target)
+    _write(public_report(certificate, published_output(certificate, folder)), target)
     return target
 
 
@@ -61,11 +63,11 @@ def render_internal(
     certificate, folder = read_certificate(release), _folder(release)
     if policy.hash != certificate.policy_hash:
         raise Refused("this is not the policy the release was made under: give the same file, with its hierarchies.")
-    internal = policy.folder / ".incrowd" / "internal"
+    internal = internal_folder(policy, "any").parent
     target = internal / _id(certificate) / REPORT if out is None else _free(out)
     if target.resolve().is_relative_to(folder.resolve()):
         raise Refused("the internal report shows the original rows and may not lie in the folder of the release.")
-    output = _output(certificate, folder)
+    output = published_output(certificate, folder)
     if output is None:
         raise InvalidParameter("the published file is not beside the certificate: put it there.")
     comparison = _comparison(certificate, output, policy)
@@ -108,14 +110,6 @@ def _id(certificate: Certificate) -> str:
         return str(uuid.UUID(certificate.id))
     except ValueError:
         raise InvalidParameter("the certificate's id is not a UUID: say with --out where the report goes.") from None
-
-
-def _output(certificate: Certificate, folder: Path) -> Any:
-    """Return what was published, if all of its files lie beside the certificate; none is looked for elsewhere."""
-    files = tuple(folder / Path(file.name).name for file in tables_of(certificate))
-    if not files or not all(file.is_file() for file in files):
-        return None
-    return check_of(certificate.method.name).reopen(statement_of(certificate), files)
 
 
 def _write(page: str, target: Path, mode: int = _READABLE) -> None:

@@ -1,0 +1,106 @@
+"""Places outside of policies: --state for everything that is written, `config show`, and `doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from incrowd.workflows import doctor
+from incrowd.workflows.policy import ledger
+from incrowd.workflows.policy.ledger_place import STATE, VARIABLE
+from tests.cli.running import Runner
+
+POLICY = {
+    "incrowd": 1,
+    "dataset": {"name": "people"},
+    "columns": {"sex": {"categories": ["f", "m"]}},
+    "release": {"method": "safe", "rate": "1/2", "epsilon": 1, "delta": "1e-4"},
+    "budget": {"epsilon": 10, "delta": "1/10"},
+}
+RELEASE = "release declared/people.csv --policy declared/policy.yaml --out"
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in (STATE, VARIABLE):
+        monkeypatch.setenv(name, "")  # what --state sets is undone after the test
+    Path("declared").mkdir()
+    Path("declared/policy.yaml").write_text(json.dumps(POLICY))
+    Path("declared/people.csv").write_text("sex\n" + "f\nm\n" * 300)
+    return tmp_path
+
+
+def names(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).rglob("*") if path.is_file()}
+
+
+def test_everything_that_is_written_goes_where_state_says(
+    place: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = Path("declared/.incrowd").absolute()
+    monkeypatch.setattr(ledger, "_writable", lambda folder: folder.absolute() != beside)  # as if it were read only
+    before = names("declared")
+    assert run(f"{RELEASE} out --state kept --json").code == 0
+    assert names("declared") == before
+    assert {"ledger.sqlite", "ledgers.json", "sources.json", "internal.json"} <= names("kept")
+    shown = json.loads(run("ledger show --state kept --json").out)
+    assert [dataset["dataset"] for dataset in shown["datasets"]] == ["people"]
+    assert run("verify out --policy declared/policy.yaml --state kept").code == 0
+    assert names("declared") == before
+    assert {path.name for path in place.iterdir()} == {"declared", "kept", "out"}
+
+
+def test_a_later_run_without_state_begins_no_other_budget(place: Path, run: Runner) -> None:
+    assert run(f"{RELEASE} out --state kept --json").code == 0
+    os.environ[STATE] = ""
+    refused = run(f"{RELEASE} out2")
+    assert refused.code == 2
+    assert "were charged to" in refused.err
+    assert str(place / "kept") in refused.err
+    assert not Path("out2").exists()
+
+
+def test_a_folder_that_cannot_be_written_names_the_way_out(
+    place: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_writable", lambda _folder: False)
+    refused = run(f"{RELEASE} out")
+    assert refused.code in (1, 2)
+    assert "--state" in refused.err
+    assert {path.name for path in place.iterdir()} == {"declared"}
+
+
+def test_settings_are_shown_with_what_decided_them(place: Path, run: Runner) -> None:
+    shown = json.loads(run("config show --policy declared/policy.yaml --json").out)
+    assert shown["state"] == {"value": str(place / "declared" / ".incrowd"), "by": "default"}
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/declared/.incrowd/ledger.sqlite", "by": "default"}
+    os.environ[VARIABLE] = "sqlite:///books/one.sqlite"
+    shown = json.loads(run("config show --json").out)
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/books/one.sqlite", "by": VARIABLE}
+    shown = json.loads(run("config show --ledger sqlite:///two.sqlite --json").out)
+    assert shown["ledger"]["by"] == "--ledger"
+    Path("declared/policy.yaml").write_text(json.dumps(POLICY | {"ledger": "sqlite:///own.sqlite"}))
+    refused = run("config show --policy declared/policy.yaml")
+    assert refused.code == 2
+    assert "Nothing was charged" in refused.err
+
+
+def test_a_doctor_finds_a_machine_ready_and_leaves_nothing(place: Path, run: Runner) -> None:
+    found = run("doctor --json")
+    assert found.code == 0
+    assert json.loads(found.out)["ok"]
+    assert {path.name for path in place.iterdir()} == {"declared"}
+    assert "Ready." in run("doctor").out
+
+
+@pytest.mark.usefixtures("place")
+def test_a_doctor_says_what_does_not_work(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.os, "urandom", lambda size: b"\x55" * size)
+    found = run("doctor --json")
+    assert found.code == 1
+    bad = [finding["about"] for finding in json.loads(found.out)["findings"] if finding["good"] is False]
+    assert bad == ["random numbers"]
