@@ -19,7 +19,6 @@ from sqlalchemy.engine.interfaces import IsolationLevel, ReflectedPrimaryKeyCons
 from sqlalchemy.exc import ArgumentError, NoSuchTableError
 
 from incrowd.client import dbapi
-from incrowd.queries.declarations import all_columns
 
 _TYPES: dict[str, type[types.TypeEngine[Any]]] = {
     "text": types.String,
@@ -109,7 +108,10 @@ class IncrowdDialect(DefaultDialect):
         """Return the columns of a table, as declared; the person ID column joins tables and counts people."""
         for table in _tables(connection, schema):
             if table["name"] == table_name:
-                return [_column(column, table.get("person")) for column in all_columns(table)]
+                person = table.get("person")
+                named = person is not None and all(column["name"] != person for column in table["columns"])
+                first = [{"name": person, "type": "text"}] if named else []
+                return [_column(column, person) for column in (*first, *table["columns"])]
         raise NoSuchTableError(table_name)
 
     def get_table_comment(
