@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
+from incrowd.queries.language.spellings import limited, respelled
 from incrowd.queries.language.trees import unwrapped
 
 LONGEST_TEXT = 20_000  # checked first: the time of all that follows grows with it
@@ -109,6 +110,8 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
+        if (other := limited(sql, tokens)) is not sql:
+            sql, tokens = other, dialect.tokenize(other)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
         with QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
@@ -125,6 +128,8 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         raise QueryRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
+    respelled(tree)
+    check_size(tree)
     for named in tree.find_all(exp.Table, exp.Column):
         schema, whole = (str(getattr(named.args.get(part), "name", "")).lower() for part in ("db", "catalog"))
         if schema in SCHEMAS and whole in ("", "incrowd"):
