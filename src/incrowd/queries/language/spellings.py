@@ -102,7 +102,8 @@ def _order_all(query: exp.Select) -> None:
 
 def _turn_join(query: exp.Select) -> None:
     """Let a single RIGHT JOIN be the LEFT JOIN from the other side."""
-    joins, origin = query.args.get("joins") or (), query.args.get("from_")
+    joins: list[exp.Join] = query.args.get("joins") or []
+    origin = query.args.get("from_")
     if len(joins) != 1 or joins[0].side != "RIGHT" or origin is None or query.is_star:
         return
     left, right = origin.this, joins[0].this

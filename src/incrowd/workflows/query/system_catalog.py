@@ -170,7 +170,8 @@ def _plainer(node: exp.Expr) -> exp.Expr:
         case exp.Dot() if isinstance(call := node.expression, exp.Func):
             return call
         case exp.Collate():
-            return node.this
+            inner: exp.Expr = node.this
+            return inner
         case exp.Operator():
             return exp.RegexpLike(this=node.this, expression=node.expression)
         case exp.Table() if isinstance(node.this, exp.Func):
