@@ -103,3 +103,10 @@ def test_pandas_passes_parameters_on(here: Server, connection: dbapi.Connection)
         warnings.simplefilter("ignore", UserWarning)  # pandas tests itself with SQLAlchemy only
         pd.read_sql("SELECT COUNT(*) FROM births WHERE age > -?", connection, params=(np.int64(-5),))
     assert here.queries.asked[-1].sql == "SELECT COUNT(*) FROM births WHERE age > -(-5)"
+
+
+def test_polars_reads_numbers_with_a_point_and_an_estimate(connection: dbapi.Connection) -> None:
+    kinds = {name: code for name, code, *_ in connection.cursor().execute(SQL).description or ()}
+    assert set(kinds.values()) <= dbapi.STRING | dbapi.NUMBER | dbapi.DATETIME
+    estimate = pl.read_database(f"EXPLAIN PRIVACY {SQL}", connection)
+    assert estimate["estimate"].to_list()[0] == "costs epsilon 1/10, delta 0"

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -21,12 +22,14 @@ from incrowd.errors import BudgetExceeded, InvalidParameter, SourceInvalid, Sour
 from incrowd.governance.access_list import AccessList, NewToken
 from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.governance.grant import AccessDecision, AccessRole, User
+from incrowd.queries.declarations import DeclarationAnswer, declared_columns, rowless_query
 from incrowd.web.app import app
 from incrowd.web.settings import Settings
 from incrowd.web.strict_http import StrictProtocol
 from incrowd.workflows.query.history import HistoryRange
 from incrowd.workflows.query.request import BatchRequest, QueryRequest
 from incrowd.workflows.query.service import QueryService
+from incrowd.workflows.query.system_catalog import SystemCatalog, Visitor, public_rows
 
 OFFICER = AccessDecision("data protection officer", "a test")
 FAST = Settings(pace=0.0, threads=2)
@@ -114,6 +117,24 @@ class FakeQueries:
             raise ValueError(SECRET)
         return Begun(self, unread="kept" in request.sql)
 
+    def may_be_public(self, sql: str) -> bool:
+        return "pg_" in sql.lower() or not any(each in sql for each in self.datasets)
+
+    def public_answer(self, sql: str, visitor: Visitor) -> DeclarationAnswer | None:
+        table = _catalog(tuple(self.datasets)).answer(sql, visitor)
+        return None if table is None else public_rows(table)
+
+    def empty_answer(self, request: QueryRequest) -> DeclarationAnswer | None:
+        tree = rowless_query(request.sql)
+        columns = None if tree is None else declared_columns(tree, self.schema())
+        if columns is None:
+            return None
+        return DeclarationAnswer(tuple(one for one, _ in columns), (), tuple(two for _, two in columns))
+
+    def columns(self, request: QueryRequest) -> tuple[tuple[str, str], ...]:
+        self._table(request)
+        return tuple((column["name"], column["type"]) for column in ANSWER["columns"])
+
     def schema(self) -> dict[str, Any]:
         return {
             "tables": [{"name": each, "dataset": each, "unit": "one row", "columns": COLUMNS} for each in self.datasets]
@@ -134,6 +155,11 @@ class FakeQueries:
             if each in request.sql:
                 return each
         raise InvalidParameter("there is no such table.")
+
+
+@cache
+def _catalog(datasets: tuple[str, ...]) -> SystemCatalog:
+    return SystemCatalog.of(FakeQueries(datasets).schema())
 
 
 @dataclass

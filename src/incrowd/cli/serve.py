@@ -16,6 +16,9 @@ from incrowd.errors import InvalidParameter, PackageMissing
 
 if TYPE_CHECKING:
     from incrowd.web.app import ServeOrder
+    from incrowd.web.postgres.server import PostgresSettings
+
+_LAST_PORT = 65_535
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,13 @@ class ServeOptions:
         "127.0.0.1"
     )
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at.")] = "8000"
+    postgres: Annotated[
+        str | None,
+        typer.Option(metavar="PORT", help="Also speak PostgreSQL's protocol at this port, with tokens as passwords."),
+    ] = None
+    postgres_socket: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="With --postgres: listen at a socket in this folder, too.")
+    ] = None
     workers: Annotated[str, typer.Option(metavar="COUNT", help="Number of processes.")] = "1"
     reply_interval: Annotated[
         str,
@@ -69,7 +79,9 @@ class ServeOptions:
 
 @takes(ServeOptions)
 def serve(options: ServeOptions) -> None:
-    """Answer queries over HTTP until stopped. In-flight queries that were charged are answered first.
+    """Answer queries over HTTP, and of PostgreSQL clients with --postgres, until stopped.
+
+    In-flight queries that were charged are answered first.
 
     Make tokens with `incrowd access grant`, for the ledger of the policy. All workers share ledger, answers, access
     list and audit log. Logs are JSON on standard error.
@@ -106,7 +118,30 @@ def _order(options: ServeOptions) -> ServeOrder:
         show_queries=options.show_queries,
         reload=options.reload,
     )
-    return ServeOrder(tuple(options.policy), options.data, settings)
+    return ServeOrder(tuple(options.policy), options.data, settings, _postgres(options))
+
+
+def _postgres(options: ServeOptions) -> PostgresSettings | None:
+    """Return where the PostgreSQL door is, if it is wished; mistakes are raised before the server starts."""
+    from pathlib import Path
+
+    from incrowd.web.postgres.server import PostgresSettings
+
+    if options.postgres is None:
+        if options.postgres_socket is not None:
+            raise InvalidParameter("--postgres-socket needs --postgres PORT: the port is part of the socket's name.")
+        return None
+    port = whole(options.postgres, "postgres")
+    if not 1 <= port <= _LAST_PORT or options.postgres == options.port:
+        raise InvalidParameter("--postgres is a port of its own: a number from 1 to 65535, other than --port.")
+    if options.postgres_socket is not None and not Path(options.postgres_socket).is_dir():
+        raise InvalidParameter("--postgres-socket names a folder: make it first.")
+    where = PostgresSettings(port, options.host, options.postgres_socket, options.tls_certificate, options.tls_key)
+    try:
+        where.context()
+    except OSError:
+        raise InvalidParameter("--tls-certificate and --tls-key cannot be read as PEM files.") from None
+    return where
 
 
 def _check_packages() -> None:
@@ -161,6 +196,7 @@ def _summary(options: ServeOptions, order: ServeOrder) -> dict[str, Any]:
     return {
         "address": address,
         "description": f"{address}/docs",
+        **({} if options.postgres is None else {"postgres": f"postgresql://USER@{options.host}:{options.postgres}/"}),
         "workers": int(options.workers),
         "policies": list(order.policies),
     }

@@ -8,6 +8,7 @@ SQLAlchemy asks about tables is answered from their declarations, for nothing.  
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlunsplit
 
@@ -104,10 +105,13 @@ class IncrowdDialect(DefaultDialect):
         return table_name in self.get_table_names(connection, schema)
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
-        """Return the columns of a table, as declared; person ID columns are not among them."""
+        """Return the columns of a table, as declared; the person ID column joins tables and counts people."""
         for table in _tables(connection, schema):
             if table["name"] == table_name:
-                return [_column(column) for column in table["columns"]]
+                person = table.get("person")
+                named = person is not None and all(column["name"] != person for column in table["columns"])
+                first = [{"name": person, "type": "text"}] if named else []
+                return [_column(column, person) for column in (*first, *table["columns"])]
         raise NoSuchTableError(table_name)
 
     def get_table_comment(
@@ -152,6 +156,7 @@ def _tables(connection: Any, schema: str | None) -> list[dict[str, Any]]:
     return list(connection.connection.driver_connection.tables())
 
 
-def _column(column: dict[str, Any]) -> dict[str, Any]:
+def _column(column: Mapping[str, Any], person: str | None) -> dict[str, Any]:
     kind = _TYPES.get(column["type"], types.String)
-    return {"name": column["name"], "type": kind(), "nullable": True, "default": None}
+    comment = "join key: count it by COUNT(DISTINCT), or join by it" if column["name"] == person else None
+    return {"name": column["name"], "type": kind(), "nullable": True, "default": None, "comment": comment}

@@ -81,6 +81,12 @@ class Reply:
                 ]
         return parts
 
+    @property
+    def notes(self) -> list[str]:
+        """What is to be known about columns, and of which rows the numbers are."""
+        columns = [f"{column.name}: {column.note}." for column in self.columns if column.note]
+        return [*columns, *filter(None, [self.note])]
+
     def rows(self) -> list[dict[str, Any]]:
         """Return one mapping of names to values for each row."""
         names = [name for name, _, _ in self.parts()]
@@ -89,11 +95,10 @@ class Reply:
 
     def _repr_html_(self) -> str:
         columns = [RenderedColumn(column.name, column.values, column.low, column.high) for column in self.columns]
-        notes = [f"{column.name}: {column.note}." for column in self.columns if column.note]
         lines = costs(self.cost, self.left) if self.cost else []
         lines.append(("certificate", str(self.certificate.get("id", "none"))))
         again = [_AGAIN] if self.repeated else []
-        texts = (*notes, *filter(None, [self.note]), *again)
+        texts = (*self.notes, *again)
         return answer_card("answer", render_answer(columns, self.undeclared), texts, lines)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -115,7 +120,9 @@ class Reply:
             import pandas as pd  # noqa: F401 (Arrow needs it)
         except ImportError:
             raise PackageMissing("a pandas frame needs the package pandas: pip install pandas.") from None
-        return self.to_arrow().to_pandas()
+        frame = self.to_arrow().to_pandas()
+        frame.attrs["notes"] = self.notes
+        return frame
 
     def to_polars(self) -> Any:
         """Return the columns and their intervals as a Polars frame."""

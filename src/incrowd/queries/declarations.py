@@ -102,6 +102,74 @@ def declaration_answer(sql: str, described: Mapping[str, Any]) -> DeclarationAns
     return _selected(sql, described)
 
 
+_FALSE = re.compile(r"where\s+\(*\s*(?:1\s*=\s*0|0\s*=\s*1|false)\b|limit\s+0\b", re.IGNORECASE)
+
+
+def rowless_query(sql: str) -> exp.Select | None:
+    """Return a query that can have no row (LIMIT 0, WHERE FALSE), without that clause; None where it can have some.
+
+    >>> rowless_query("SELECT sex, COUNT(*) FROM births GROUP BY sex LIMIT 0").sql()
+    'SELECT sex, COUNT(*) FROM births GROUP BY sex'
+    >>> rowless_query("SELECT COUNT(*) FROM births WHERE 1 = 0")  # one row, which says 0
+    """
+    if _FALSE.search(sql) is None:
+        return None
+    from sqlglot import exp
+
+    from incrowd.queries.language.reading import read_query
+
+    tree = read_query(sql)
+    if not isinstance(tree, exp.Select):
+        return None
+    limit, where = tree.args.get("limit"), tree.args.get("where")
+    if limit is not None and limit.expression.sql() == "0":
+        tree.set("limit", None)
+        return tree
+    constant = "" if where is None else where.this.unnest().sql().replace(" ", "")
+    if constant not in ("1=0", "0=1", "FALSE") or (not tree.args.get("group") and tree.find(exp.AggFunc)):
+        return None
+    tree.set("where", None)
+    return tree
+
+
+def declared_columns(tree: exp.Select, described: Mapping[str, Any]) -> tuple[tuple[str, str], ...] | None:
+    """Return the columns of a SELECT that shows those of one table as they are; None where it shows anything else.
+
+    >>> from sqlglot import parse_one
+    >>> births = {"name": "births", "columns": [{"name": "sex", "type": "text"}, {"name": "age", "type": "integer"}]}
+    >>> declared_columns(parse_one("SELECT age AS a FROM (SELECT * FROM births) AS t"), {"tables": [births]})
+    (('a', 'integer'),)
+    """
+    from sqlglot import exp
+
+    origin = tree.args.get("from_")
+    if origin is None or any(tree.args.get(part) for part in ("joins", "group", "having", "with_", "qualify")):
+        return None
+    source: exp.Expr = origin.this
+    inner: tuple[tuple[str, str], ...] | None = None
+    if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Select):
+        inner = declared_columns(source.this, described)
+    elif isinstance(source, exp.Table):
+        tables = [table for table in described["tables"] if table["name"].lower() == source.name.lower()]
+        inner = tuple((column["name"], column["type"]) for column in all_columns(tables[0])) if tables else None
+    if inner is None or tree.is_star:
+        return inner
+    types = {name.lower(): kind for name, kind in inner}
+    bare = [column.unalias() for column in tree.expressions]
+    if not all(isinstance(column, exp.Column) and column.name.lower() in types for column in bare):
+        return None
+    names = [column.alias_or_name for column in tree.expressions]
+    return tuple((name, types[column.name.lower()]) for name, column in zip(names, bare, strict=True))
+
+
+def all_columns(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the columns of a described table, the person column first: it joins tables and counts people."""
+    person = table.get("person")
+    names = {column["name"] for column in table["columns"]}
+    first = [{"name": person, "type": "text"}] if person is not None and person not in names else []
+    return [*first, *table["columns"]]
+
+
 def _table(named: re.Match[str], described: Mapping[str, Any]) -> Mapping[str, Any]:
     name = (named["quoted"] or named["plain"]).lower()
     match: Mapping[str, Any] | None = next(

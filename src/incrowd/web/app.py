@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
 
 from fastapi import FastAPI, Request, Response
@@ -23,6 +23,7 @@ from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
 from incrowd.web.logs import AuditLogWriter, note
 from incrowd.web.middleware import RequestMiddleware
+from incrowd.web.postgres.server import PostgresSettings, listening
 from incrowd.web.reload import ReloadingQueries
 from incrowd.web.routes import access, consent, operation, queries
 from incrowd.web.services import Services
@@ -107,7 +108,9 @@ async def _lifespan(server: FastAPI) -> AsyncIterator[None]:
     gc.set_threshold(*_GARBAGE)
     turn = sys.getswitchinterval()
     sys.setswitchinterval(_TURN)
-    yield
+    where: PostgresSettings | None = getattr(server.state, "postgres", None)
+    async with nullcontext() if where is None else listening(server.state.services, where):
+        yield
     server.state.close()
     sys.setswitchinterval(turn)
     gc.set_threshold(*usual)
@@ -165,7 +168,7 @@ def _elsewhere(_request: Request, problem: Exception) -> Response:
 
 @dataclass(frozen=True)
 class ServeOrder:
-    """What a worker serves: policies that share a ledger, and the limits.
+    """What a worker serves: policies that share a ledger, the limits, and the PostgreSQL door, if there is one.
 
     >>> order = ServeOrder(("policy.yaml",), None, Settings(pace=1.0))
     >>> ServeOrder.read(order.written()) == order
@@ -175,6 +178,7 @@ class ServeOrder:
     policies: tuple[str, ...]
     data: str | None
     settings: Settings
+    postgres: PostgresSettings | None = None
 
     def written(self) -> str:
         """Return the text for the environment; it holds no secret."""
@@ -184,7 +188,8 @@ class ServeOrder:
     def read(cls, text: str) -> ServeOrder:
         """Read what `written` wrote."""
         plain = json.loads(text)
-        return cls(tuple(plain["policies"]), plain["data"], Settings(**plain["settings"]))
+        postgres = plain["postgres"] and PostgresSettings(**plain["postgres"])
+        return cls(tuple(plain["policies"]), plain["data"], Settings(**plain["settings"]), postgres)
 
 
 def application() -> FastAPI:
@@ -203,7 +208,9 @@ def open_server(order: ServeOrder) -> FastAPI:
     with ExitStack() as stack:
         current = _current(order, policies, stack)
         subjects = DataSubjectService(gated) if gated else None
-        return app(current, stores, order.settings, stack.pop_all().close, subjects)
+        server = app(current, stores, order.settings, stack.pop_all().close, subjects)
+        server.state.postgres = order.postgres
+        return server
 
 
 def _current(order: ServeOrder, policies: Sequence[Policy], stack: ExitStack) -> Callable[[], QueryService]:

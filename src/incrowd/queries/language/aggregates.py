@@ -181,7 +181,8 @@ def aggregate_call(node: exp.Expr, scope: Scope) -> AggregateCall:
     if kind is AggregateKind.MODE:
         return AggregateCall(kind, _choice(value))
     if kind is not AggregateKind.QUANTILE and not value.extent.numeric:
-        raise InvalidParameter(f"{title(node)} works on numbers, not on {only_type(value.extent)}: use COUNT(*).")
+        instead = "MEDIAN, MIN or MAX" if value.type is Type.DATE else "COUNT(*)"
+        raise InvalidParameter(f"{title(node)} works on numbers, not on {only_type(value.extent)}: use {instead}.")
     return AggregateCall(kind, value, _PLACES.get(type(node)))
 
 

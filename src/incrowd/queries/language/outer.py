@@ -17,7 +17,7 @@ from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
 from incrowd.queries.language.trees import changed, sources, unwrapped
-from incrowd.queries.query import OutputColumn, Query
+from incrowd.queries.query import Aggregate, AggregateKind, Interpreted, OutputColumn, Query
 
 _CLAUSES = (
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "qualify",
@@ -146,6 +146,26 @@ def output_types(query: Query) -> tuple[Type | None, ...]:
     """Return the types of the columns of an answer, None where one is NULL alone."""
     types = types_of(query)
     return tuple(_kind(output_.expression, types) for output_ in query.outputs)
+
+
+_COUNTED = (AggregateKind.ROWS, AggregateKind.COUNT, AggregateKind.PEOPLE, AggregateKind.DISTINCT)
+
+
+def answer_columns(query: Interpreted) -> tuple[tuple[str, Type], ...]:
+    """Return the names and types of the columns that the answer to a query will have; no row is read for it."""
+    if not isinstance(query, Query):
+        return tuple((column.name, column.type or Type.TEXT) for column in query.sheet.columns)
+    aggregates = {aggregate.name: aggregate for aggregate in query.aggregates}
+    columns = []
+    for output_, kind in zip(query.outputs, output_types(query), strict=True):
+        aggregate = aggregates.get(output_.aggregate or "")
+        whole = aggregate is not None and (aggregate.kind in _COUNTED or _is_whole_sum(aggregate))
+        columns.append((output_.name, Type.INTEGER if whole else kind or Type.TEXT))
+    return tuple(columns)
+
+
+def _is_whole_sum(aggregate: Aggregate) -> bool:
+    return aggregate.kind is AggregateKind.SUM and aggregate.needed_value.type is Type.INTEGER
 
 
 def _gathered(operations: list[ops.Operation]) -> set[str]:

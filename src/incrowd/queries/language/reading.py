@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused
+from incrowd.queries.language.spellings import limited, respelled
 from incrowd.queries.language.trees import unwrapped
 
 LONGEST_TEXT = 20_000  # checked first: the time of all that follows grows with it
@@ -25,6 +26,8 @@ MOST_NODES = 8_000  # the tree is walked many times
 DEEPEST = 80
 """Limits of a query: characters, tokens, nodes of its tree, and the depth of the tree."""
 
+SCHEMAS = ("main", "public")
+"""What tools write before a table: the schema that HTTP tells of, and that of PostgreSQL's clients."""
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
@@ -42,7 +45,7 @@ _CLAUSES = (
 """What is read; some of it is refused later, with a reason of its own."""
 
 
-class _Quiet(threading.local):
+class Quiet(threading.local):
     """Keeps what is being read here out of every log: where a parser gives up, it logs the text."""
 
     reading = False
@@ -56,8 +59,8 @@ class _Quiet(threading.local):
             self.reading = False
 
 
-_QUIET = _Quiet()
-logging.getLogger("sqlglot").addFilter(lambda _record: not _QUIET.reading)
+QUIET = Quiet()
+logging.getLogger("sqlglot").addFilter(lambda _record: not QUIET.reading)
 
 _OPEN, _CLOSE = ("(", "[", "{", "CASE"), (")", "]", "}", "END")
 _PREFIXES = ("NOT", "-", "+", "~", "@")
@@ -107,8 +110,10 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         dialect = Dialect.get_or_raise("duckdb")
         tokens = dialect.tokenize(sql)
         _check_tokens(tokens)
+        if (other := limited(sql, tokens)) is not sql:
+            sql, tokens = other, dialect.tokenize(other)
         parser = dialect.parser(max_nodes=_AGAIN * (len(tokens) + 1))
-        with _QUIET.silent():
+        with QUIET.silent():
             statements = [tree for tree in parser.parse(tokens, sql) if tree is not None]
     except RecursionError:
         raise QueryRefused("the query is nested too deeply: simplify it.") from None
@@ -123,6 +128,13 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         raise QueryRefused("this is not a query: write SELECT … FROM ….")
     check_size(tree)
     branches(tree)
+    respelled(tree)
+    check_size(tree)
+    for named in tree.find_all(exp.Table, exp.Column):
+        schema, whole = (str(getattr(named.args.get(part), "name", "")).lower() for part in ("db", "catalog"))
+        if schema in SCHEMAS and whole in ("", "incrowd"):
+            named.set("db", None)
+            named.set("catalog", None)
     for part in tree.find_all(exp.Select, exp.SetOperation):
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
             raise QueryRefused(UNANSWERED)

@@ -36,6 +36,7 @@ from incrowd.web.shapes import (
 from incrowd.workflows.query.history import HistoryRange
 from incrowd.workflows.query.planning import numbered
 from incrowd.workflows.query.request import BatchRequest, QueryRequest
+from incrowd.workflows.query.system_catalog import Visitor
 
 router = APIRouter()
 _QUERIES: dict[str, Any] = {
@@ -50,17 +51,19 @@ _PER_REQUEST = 16
 @router.post("/v1/query", summary="Ask", **_QUERIES)
 async def query(query: QueryShape, caller: Asker, services: Here) -> Response:
     """Charge a query, then answer it with noise; a repetition takes as long as an answer."""
-    declared = await _declared(query, caller, services)
-    if declared is not None:
-        return declared
+    return await _declared(query, caller, services) or await answered(query, caller, services)
+
+
+async def answered(query: QueryShape, caller: Caller, services: Services) -> Response:
+    """Return the reply to a query about rows, in its time; every door asks here."""
     with services.limit.hold(caller.user.name):
-        return await reply_to(_task("query", query, caller, services))
+        return await reply_to(query_task("query", query, caller, services))
 
 
 @router.post("/v1/price", summary="Price", **_QUERIES)
 async def price(query: QueryShape, caller: Reader, services: Here) -> Response:
     """Estimate the cost of a query and the accuracy of its answer; no row is read and nothing is charged."""
-    return await _declared(query, caller, services) or await reply_to(_task("price", query, caller, services))
+    return await _declared(query, caller, services) or await reply_to(query_task("price", query, caller, services))
 
 
 @router.post("/v1/batch", summary="Ask several", **_QUERIES)
@@ -79,21 +82,27 @@ async def price_batch(batch: BatchShape, caller: Reader, services: Here) -> Resp
 
 
 async def _declared(query: QueryShape, caller: Caller, services: Services) -> Response | None:
-    """Return the reply to SHOW TABLES and the like, which are about declarations; None to a query about rows."""
-    if not may_be_declaration(query.sql):
+    """Return the reply to SHOW TABLES and the like, and to what reads public tables alone; else None."""
+    if is_explain(query.sql)[0]:
         return None
+    queries = caller.queries(services)
 
     def answer() -> Response | None:
         try:
-            declared = declaration_answer(bound(query), caller.queries(services).schema())
+            sql = bound(query)
+            declared = declaration_answer(sql, queries.schema())
+            declared = declared or queries.public_answer(sql, Visitor(caller.user.name))
         except IncrowdError as problem:
             return replies.refusal(problem)
         return None if declared is None else replies.as_json(declared.to_json())
 
-    return await run_in_threadpool(answer)
+    return (
+        await run_in_threadpool(answer) if may_be_declaration(query.sql) or queries.may_be_public(query.sql) else None
+    )
 
 
-def _task(action: str, query: QueryShape, caller: Caller, services: Services) -> QueryTask:
+def query_task(action: str, query: QueryShape, caller: Caller, services: Services) -> QueryTask:
+    """Return what is done about a query: plan it, then answer it, or estimate its cost or tell its columns."""
     only_price, sql = is_explain(query.sql)
     only_price, queries = only_price or action == "price", caller.queries(services)
 
@@ -104,12 +113,16 @@ def _task(action: str, query: QueryShape, caller: Caller, services: Services) ->
 
     def prepare() -> Prepared:
         new = request()
-        return ReadyDocument(lambda: queries.price(new)) if only_price else queries.prepare(new)
+        if only_price:
+            estimate = queries.price(new)  # before the wait: the time of planning shows whether others asked the same
+            return ReadyDocument(lambda: estimate)
+        empty = queries.empty_answer(new)
+        return queries.prepare(new) if empty is None else ReadyDocument(lambda: empty)
 
     def recall() -> Prepared | None:
         return None if only_price or query.parameters or "?" in sql else queries.recall(request())
 
-    about = _offer(query, "epsilon", "delta", "error", "rate", "rho") | _query_note(_text(query), services)
+    about = _offer(query, "epsilon", "delta", "error", "rate", "rho") | query_note(_text(query), services)
     pool = services.quick if action == "price" else services.pool
     return QueryTask(action, caller, services, pool, prepare, about, recall)
 
@@ -127,7 +140,7 @@ async def _reply_to_batch(action: str, batch: BatchShape, caller: Caller, servic
 
     services.requests.owe(caller.rate_key, (len(batch.questions) - 1) // _PER_REQUEST)
     about = _offer(batch, "epsilon", "delta") | {"questions": str(len(batch.questions))}
-    about |= _query_note("; ".join(map(_text, batch.questions)), services)
+    about |= query_note("; ".join(map(_text, batch.questions)), services)
     with services.limit.hold(caller.user.name):
         return await reply_to(QueryTask(action, caller, services, services.pool, prepare, about))
 
@@ -170,7 +183,7 @@ def _text(statement: StatementShape) -> str:
     )
 
 
-def _query_note(text: str, services: Services) -> dict[str, Any]:
+def query_note(text: str, services: Services) -> dict[str, Any]:
     """Return what the audit log holds of a query: a fingerprint, unless the operator chose to log its text."""
     return {"question": text if services.settings.show_queries else services.stores.audit.mark(text)}
 

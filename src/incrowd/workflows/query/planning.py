@@ -7,6 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from incrowd.core.domain import Type
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import QueryTables
@@ -15,6 +18,9 @@ from incrowd.queries.answer_work import answer_steps
 from incrowd.queries.batch import Batch, batch
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.language.outer import answer_columns
+from incrowd.queries.language.row_query import Context
+from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import QueryPlan
 from incrowd.queries.query import Catalog, Query, QueryTerms
@@ -23,13 +29,14 @@ from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import LruCache, query_digest
 from incrowd.workflows.query.budgets import check_account, check_highest_cost
 from incrowd.workflows.query.request import BatchRequest, QueryEstimate, QueryRequest
-from incrowd.workflows.query.tables import declared_units
+from incrowd.workflows.query.system_catalog import SystemCatalog
+from incrowd.workflows.query.tables import available, declared_units, describe_catalog
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 Request = QueryRequest | BatchRequest
-_PLANS, _BATCHES = 256, 4
+_PLANS, _BATCHES, _CATALOGS = 256, 4, 16
 """How many plans are remembered: one of a batch is large."""
 
 
@@ -51,6 +58,8 @@ class PlannedQuery:
     query_id: str
     steps: int
     places: tuple[int, ...] = (0,)
+    columns: tuple[tuple[str, Type], ...] = ()
+    """The names and types of the answer's columns, of a single query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +71,7 @@ class QueryPlanner:
     tables: QueryTables
     plans: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_PLANS))
     batches: LruCache[PlannedQuery] = field(default_factory=lambda: LruCache(_BATCHES))
+    public: LruCache[SystemCatalog] = field(default_factory=lambda: LruCache(_CATALOGS))
 
     def within(self, datasets: Collection[str]) -> QueryPlanner:
         """Return a planner that knows these datasets and the public tables alone."""
@@ -82,6 +92,24 @@ class QueryPlanner:
     def recall(self, request: QueryRequest) -> PlannedQuery | None:
         """Return the plan of a query if it is remembered."""
         return self.plans.get(self._key(request))
+
+    def public_catalog(self) -> SystemCatalog:
+        """Return the system catalog of these tables, with the rows of public ones."""
+        return self.public.get_or_make(tuple(relation.name for relation in self.catalog.relations), self._open_catalog)
+
+    def _open_catalog(self) -> SystemCatalog:
+        context, rows = Context(self.catalog, None), dict[str, pa.Table]()
+        with available():
+            for relation in self.catalog.relations:
+                if not relation.private:
+                    rows[relation.name] = self.tables.collect(table_rows(relation, context).query)
+        return SystemCatalog.of(describe_catalog(self.catalog), rows)
+
+    def may_be_public(self, sql: str) -> bool:
+        """Tell at a glance whether a statement could read public tables and the system catalog alone."""
+        text = sql.casefold()
+        private = (relation.name.casefold() for relation in self.catalog.relations if relation.private)
+        return "pg_" in text or "information_schema" in text or not any(name in text for name in private)
 
     def _key(self, request: Request) -> Hashable:
         """Return everything that a plan depends on, which of an analyst is only whether there is one."""
@@ -115,6 +143,7 @@ class QueryPlanner:
             policies,
             self._query_id({"text": query.text}, request, policies),
             steps,
+            columns=answer_columns(query),
         )
 
     def _plan_batch(self, request: BatchRequest) -> PlannedQuery:

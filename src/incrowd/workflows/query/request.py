@@ -166,7 +166,8 @@ class BatchAnswer:
 
     @property
     def _paid(self) -> dict[str, Any]:
-        return {**_plain_costs(self.cost, self.left), "repeated": self.repeated}
+        warnings = list(dict.fromkeys(answer.note for answer in self.answers if answer.note))
+        return {**_plain_costs(self.cost, self.left), "repeated": self.repeated, "warnings": warnings}
 
     @property
     def _note(self) -> str:

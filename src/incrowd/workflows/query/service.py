@@ -18,6 +18,7 @@ from incrowd.engines.sql.engine import Limits
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, SourceUnavailable
 from incrowd.queries.answer import AnswerTables
+from incrowd.queries.declarations import DeclarationAnswer, declared_columns, rowless_query
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.policy import Policy
@@ -29,6 +30,7 @@ from incrowd.workflows.query.open_charges import OpenCharges, QueryInFlight, ope
 from incrowd.workflows.query.planning import PlannedQuery, QueryPlanner, Request
 from incrowd.workflows.query.release import InAnswerStore, QueryRows, answer_order
 from incrowd.workflows.query.request import BatchAnswer, BatchRequest, CostEstimate, QueryAnswer, QueryRequest
+from incrowd.workflows.query.system_catalog import Visitor, public_rows
 from incrowd.workflows.query.tables import admission_to, available, describe_catalog, gated_rows, open_tables
 from incrowd.workflows.release.deliver import Destination, write_files
 from incrowd.workflows.release.run import finish, pending
@@ -84,6 +86,31 @@ class QueryService:
             planned.notes,
             tuple(estimates[place] for place in planned.places) if isinstance(request, BatchRequest) else (),
         )
+
+    def columns(self, request: QueryRequest) -> tuple[tuple[str, str], ...]:
+        """Return the names and types of the columns that an answer would have; no row is read, nothing is charged."""
+        return tuple((name, str(kind)) for name, kind in self.planner.plan(request).columns)
+
+    def empty_answer(self, request: QueryRequest) -> DeclarationAnswer | None:
+        """Answer a query that can have no row (LIMIT 0, WHERE FALSE) from declarations; None where it can."""
+        open_query = rowless_query(request.sql)
+        if open_query is None:
+            return None
+        columns = declared_columns(open_query, self.schema())
+        if columns is None:
+            columns = self.columns(replace(request, sql=open_query.sql(dialect="duckdb")))
+        return DeclarationAnswer(tuple(name for name, _ in columns), (), tuple(kind for _, kind in columns))
+
+    def may_be_public(self, sql: str) -> bool:
+        """Tell at a glance whether a statement could read public tables and the system catalog alone."""
+        return self.planner.may_be_public(sql)
+
+    def public_answer(self, sql: str, visitor: Visitor) -> DeclarationAnswer | None:
+        """Answer a statement that reads public tables, the system catalog or nothing; None where it reads more."""
+        if not self.may_be_public(sql):
+            return None
+        table = self.planner.public_catalog().answer(sql, visitor)
+        return None if table is None else public_rows(table)
 
     @overload
     def ask(self, request: QueryRequest) -> QueryAnswer: ...

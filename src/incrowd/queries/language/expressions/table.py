@@ -157,6 +157,8 @@ _REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
         (exp.RegexpExtract, exp.RegexpReplace),
         "no text is taken apart by a regular expression: use SPLIT_PART(x, '/', 2), LEFT(x, n) or SUBSTRING(x, 2, n).",
     ),
+    ((exp.SimilarTo,), "SIMILAR TO differs between dialects: write LIKE, or REGEXP_FULL_MATCH(x, 'w.*')."),
+    ((exp.Tuple,), "pairs stand on both sides of IN, and all are as long: write (a, b) IN ((1, 2), (3, 4))."),
     ((exp.Star,), "* stands for rows, which are never released: name what to count, sum or average."),
 )
 

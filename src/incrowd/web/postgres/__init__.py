@@ -1,0 +1,1 @@
+"""The PostgreSQL door: the query service of a server for tools that speak PostgreSQL's protocol."""

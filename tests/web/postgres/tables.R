@@ -1,0 +1,15 @@
+given <- commandArgs(TRUE)
+suppressWarnings(suppressMessages({library(RPostgreSQL); library(dplyr); library(dbplyr); library(RODBC)}))
+con <- dbConnect(PostgreSQL(), host = "127.0.0.1", port = as.integer(given[1]), user = "ann", password = given[2],
+                 dbname = "x", options = "-c incrowd.epsilon=0.1")
+cat("postgresql", dbListTables(con), "\n")
+births <- suppressWarnings(tbl(con, "births"))
+cat("dbplyr", colnames(births), "\n")
+counted <- births %>% filter(age > 4) %>% group_by(sex) %>% summarise(n = n()) %>% collect()
+cat("counted", counted$n, "\n")
+invisible(dbDisconnect(con))
+odbc <- odbcDriverConnect(paste0("DRIVER=", given[3], ";Server=127.0.0.1;Port=", given[1], ";Database=x;UID=ann;PWD=",
+                                 given[2], ";ConnSettings=SET incrowd.epsilon = 0.1"))
+cat("odbc", as.character(sqlTables(odbc)$TABLE_NAME), "\n")
+cat("odbc counted", sqlQuery(odbc, "select sex, count(*) as n from births group by sex")$n, "\n")
+odbcClose(odbc)

@@ -1,0 +1,241 @@
+"""Real clients of PostgreSQL connect, reflect, ask and cancel; the service behind is that of HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pandas as pd
+import polars as pl
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+from incrowd.governance.grant import AccessRole
+from incrowd.web.postgres.server import PostgresSettings
+from incrowd.web.settings import Settings
+from tests.ports import free_port
+from tests.web.serving import OFFICER, SECRET, Server, listening, server
+
+SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
+PACE = 0.3
+JARS = Path("/usr/share/java/postgresql.jar")
+ODBC = next(Path("/usr/lib").glob("*/odbc/psqlodbcw.so"), Path("/usr/lib/odbc/psqlodbcw.so"))
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Server:
+    return server(tmp_path_factory.mktemp("door"), Settings(pace=PACE, threads=2, rate=100_000))
+
+
+@pytest.fixture(scope="module")
+def door(here: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresSettings]:
+    folder = tmp_path_factory.mktemp("s")
+    where = PostgresSettings(free_port(), socket=str(folder))
+    here.client.application.state.postgres = where
+    with listening(here.client.application):
+        yield where
+
+
+@pytest.fixture(scope="module")
+def token(here: Server) -> str:
+    return here.token(AccessRole.ANALYST).token
+
+
+@pytest.fixture(scope="module")
+def address(door: PostgresSettings, token: str) -> str:
+    return f"postgresql://ann:{token}@127.0.0.1:{door.port}/x?options=-c%20incrowd.epsilon%3D0.1"
+
+
+@pytest.fixture(scope="module")
+def engine(address: str) -> sa.Engine:
+    return sa.create_engine(address.replace("postgresql:", "postgresql+psycopg:"), poolclass=sa.NullPool)
+
+
+def _needed(*parts: Path | str) -> None:
+    missing = [str(part) for part in parts if not (shutil.which(part) if isinstance(part, str) else part.exists())]
+    if missing and os.environ.get("CI") == "true":
+        pytest.fail(f"not installed: {', '.join(missing)}")
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
+def _ran(*command: str | Path, **more: str) -> str:
+    done = subprocess.run(
+        list(map(str, command)), capture_output=True, text=True, timeout=120, env=dict(os.environ) | more, check=False
+    )
+    return done.stdout + done.stderr
+
+
+def test_psql_describes_tables_and_asks(door: PostgresSettings, address: str) -> None:
+    _needed("psql")
+    told = _ran(
+        "psql", address, "-c", r"\d", "-c", r"\d+ births", "-c", r"\l", "-c", "SHOW incrowd.remaining", "-c", SQL
+    )
+    assert "public | births | table" in told
+    assert "one of f, m" in told
+    assert "f   | 42" in told
+    assert "NOTICE:  cost: epsilon 1" in told
+    refused = _ran(
+        "psql", address, "-c", "DROP TABLE births", "-c", r"\set VERBOSITY verbose", "-c", "SELECT budget FROM births"
+    )
+    assert "ERROR:  this server only reads\nHINT:  Write SELECT." in refused
+    assert "ERROR:  53400: this costs epsilon 2; 1 of the budget of 3 remains." in refused
+    by_socket = _ran(
+        "psql", "-h", door.socket or "", "-p", str(door.port), "-U", "nobody", "x", "-c", "SELECT 1", PGPASSWORD="ic_x"
+    )
+    assert "the user or the token is wrong" in by_socket
+
+
+def test_psycopg_asks_with_parameters_of_every_type_in_text_and_binary(address: str, here: Server) -> None:
+    values = (7, "web", dt.date(2025, 2, 1), Decimal("0.5"), True, None, 1.5)
+    with psycopg.connect(address) as connection:
+        for binary in (False, True):
+            cursor = connection.cursor(binary=binary)
+            marks = ", ".join("%s" for _ in values)
+            rows = cursor.execute(f"{SQL} HAVING ({marks}) IS NOT NULL", values).fetchall()
+            assert rows == [("f", 42, dt.date(2020, 2, 29)), ("m", 7, None), (None, 0, dt.date(1999, 12, 31))]
+    assert "(7, 'web', CAST('2025-02-01' AS DATE), 0.5, TRUE, NULL, 1.5)" in here.queries.asked[-1].sql
+    assert str(here.queries.asked[-1].terms.epsilon) == "1/10"
+
+
+def test_psycopg_prepares_describes_and_goes_on_after_an_error(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        for _ in range(2):
+            rows = connection.execute(f"{SQL} HAVING COUNT(*) > %s", (1,), prepare=True).fetchall()
+            assert len(rows) == 3
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute("LISTEN x")
+        with pytest.raises(psycopg.errors.UndefinedObject):
+            connection.execute("SET nix = 1")
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+        connection.execute("SET incrowd.intervals = on")
+        names = [column.name for column in connection.execute(SQL).description or ()]
+        assert names == ["sex", "n", "n_low", "n_high", "last"]
+        connection.execute("RESET incrowd.epsilon")
+        with pytest.raises(psycopg.Error, match="no price is set"):
+            connection.execute(SQL)
+
+
+def test_a_failed_transaction_ends_before_the_next_statement(address: str) -> None:
+    with psycopg.connect(address) as connection:
+        with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+            connection.execute("INSERT INTO births VALUES (1)")
+        with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+            connection.execute("SELECT 1")
+        connection.rollback()
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_psycopg_asks_asynchronously_and_in_pipelines(address: str) -> None:
+    async def asked() -> list[object]:
+        async with await psycopg.AsyncConnection.connect(address) as connection, connection.pipeline():
+            first, second = await connection.execute(SQL), await connection.execute("SELECT 1")
+            return [len(await first.fetchall()), await second.fetchone()]
+
+    assert asyncio.run(asked()) == [3, (1,)]
+
+
+def test_a_canceled_query_is_charged_and_its_error_comes_at_the_paced_time(address: str, here: Server) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        before, begun = len(here.queries.shown), time.monotonic()
+        timer = threading.Timer(PACE / 10, connection.cancel_safe)
+        timer.start()
+        with pytest.raises(psycopg.errors.QueryCanceled, match="not refunded"):
+            connection.execute(f"{SQL} HAVING COUNT(*) > 99")
+        assert time.monotonic() - begun >= PACE  # else cancelling were a stopwatch
+        timer.join()
+        assert len(here.queries.shown) == before + 1
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("word", ["source", "crash"])
+def test_what_could_depend_on_rows_has_one_state_and_shows_no_row(address: str, word: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection, pytest.raises(psycopg.Error) as raised:
+        connection.execute(f"SELECT {word} FROM births")
+    assert raised.value.sqlstate == "58000"
+    assert SECRET not in str(raised.value)
+
+
+def test_declarations_are_free_and_reach_no_engine(address: str, here: Server) -> None:
+    before = len(here.queries.asked)
+    with psycopg.connect(address, autocommit=True) as connection:
+        for sql in ("SELECT * FROM births LIMIT 0", "SELECT sex FROM (SELECT * FROM births) AS t WHERE 0=1"):
+            cursor = connection.execute(sql)
+            assert next(column.name for column in cursor.description or ()) == "sex"
+            assert cursor.fetchall() == []
+        plan = connection.execute(f"EXPLAIN ANALYZE {SQL}").fetchall()
+        assert ("No row was read and nothing was charged.",) in plan
+        activity = connection.execute("SELECT usename FROM pg_stat_activity").fetchall()
+        assert activity == [("ann",)]
+        sizes = connection.execute("SELECT DISTINCT reltuples, relpages FROM pg_class WHERE relkind = 'r'").fetchall()
+        assert sizes == [(-1.0, 0)]
+    assert len(here.queries.asked) == before
+
+
+def test_sqlalchemy_reflects_every_table_and_asks(engine: sa.Engine, here: Server) -> None:
+    inspector = sa.inspect(engine)
+    assert inspector.get_table_names() == ["births", "deaths"]
+    assert inspector.get_pk_constraint("births")["constrained_columns"] == []
+    assert not any([inspector.get_foreign_keys("births"), inspector.get_indexes("births")])
+    assert "private: every statement is charged" in (inspector.get_table_comment("births")["text"] or "")
+    metadata = sa.MetaData()
+    metadata.reflect(engine)
+    births = metadata.tables["births"]
+    kinds = [type(column.type).__name__ for column in births.columns]
+    assert dict(zip(births.columns.keys(), kinds, strict=True)) == {"sex": "TEXT", "age": "BIGINT", "born": "DATE"}
+    counted = sa.select(births.c.sex, sa.func.count().label("n")).where(births.c.age > 5).group_by(births.c.sex)
+    with engine.connect() as connection:
+        assert connection.execute(counted).all()[0].n == 42
+    assert "births.age > CAST(5 AS BIGINT)" in here.queries.asked[-1].sql
+
+
+def test_pandas_and_polars_read(engine: sa.Engine, address: str) -> None:
+    assert pd.read_sql(SQL, engine)["n"].tolist() == [42, 7, 0]
+    with engine.connect() as connection:
+        assert pl.read_database(SQL, connection)["n"].to_list() == [42, 7, 0]
+    with psycopg.connect(address) as plain:
+        assert pl.read_database(SQL, plain).schema["n"] == pl.Int64
+
+
+def test_jdbc_reads_metadata_asks_and_cancels(door: PostgresSettings, token: str) -> None:
+    _needed("javac", JARS)
+    told = _ran("java", "-cp", JARS, HERE / "Jdbc.java", f"jdbc:postgresql://127.0.0.1:{door.port}/x", "ann", token)
+    assert told.splitlines() == ["3 2 3 0 0 0 0", *["f 42 2020-02-29"] * 6, "42601", "57014", "3"]
+
+
+def test_r_reads_by_rpostgresql_dbplyr_and_odbc(door: PostgresSettings, token: str) -> None:
+    _needed("Rscript", ODBC)
+    told = _ran("Rscript", HERE / "tables.R", str(door.port), token, str(ODBC))
+    assert "postgresql births deaths" in told, told
+    assert "dbplyr sex age born" in told
+    assert "counted 42 7 0" in told
+    assert "odbc births deaths" in told
+    assert "odbc counted 42 7 0" in told
+
+
+def test_a_token_of_somebody_else_or_a_revoked_one_opens_nothing(address: str, here: Server) -> None:
+    with pytest.raises(psycopg.OperationalError, match="the user or the token is wrong"):
+        psycopg.connect(address.replace("//ann:", "//bob:"))
+    issued = here.token(AccessRole.ANALYST, "eve")
+    changed = address.replace("//ann:", "//eve:").replace(address.split(":")[2].partition("@")[0], issued.token)
+    with psycopg.connect(changed, autocommit=True) as connection:
+        here.books.access.revoke(issued.grant.id, OFFICER)
+        with pytest.raises(psycopg.Error) as raised:
+            connection.execute(SQL)
+    assert raised.value.sqlstate == "28000"
+
+
+def test_the_audit_log_holds_what_the_door_answered(address: str, here: Server) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(SQL)
+    assert here.events()[-1] == ("query", "answered")
