@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.workflows.policy.file import json_schema
-from incrowd.workflows.registry import graph_method_names, linked_method_names, method_class, method_names, series_method_names
+from incrowd.workflows.registry import (
+    graph_method_names,
+    linked_method_names,
+    method_class,
+    method_names,
+    series_method_names,
+)
 
 PAGE = Path(__file__).parent / "reference" / "policy.md"
 NAMES = (*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names())

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.workflows import doctor
 from incrowd.workflows.policy import ledger
 from incrowd.workflows.policy.ledger_place import STATE, VARIABLE
 from tests.cli.running import Runner
@@ -27,7 +26,7 @@ RELEASE = "release declared/people.csv --policy declared/policy.yaml --out"
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for name in (STATE, VARIABLE):
-        monkeypatch.setenv(name, "")  # what --state sets is undone after the test
+        monkeypatch.setenv(name, "")
     Path("declared").mkdir()
     Path("declared/policy.yaml").write_text(json.dumps(POLICY))
     Path("declared/people.csv").write_text("sex\n" + "f\nm\n" * 300)
@@ -56,7 +55,7 @@ def test_everything_that_is_written_goes_where_state_says(
 
 def test_a_later_run_without_state_begins_no_other_budget(place: Path, run: Runner) -> None:
     assert run(f"{RELEASE} out --state kept --json").code == 0
-    os.environ[STATE] = ""
+    assert os.environ[STATE] == ""
     refused = run(f"{RELEASE} out2")
     assert refused.code == 2
     assert "were charged to" in refused.err
@@ -99,7 +98,7 @@ def test_a_doctor_finds_a_machine_ready_and_leaves_nothing(place: Path, run: Run
 
 @pytest.mark.usefixtures("place")
 def test_a_doctor_says_what_does_not_work(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor.os, "urandom", lambda size: b"\x55" * size)
+    monkeypatch.setattr("incrowd.workflows.doctor.os.urandom", lambda size: b"\x55" * size)
     found = run("doctor --json")
     assert found.code == 1
     bad = [finding["about"] for finding in json.loads(found.out)["findings"] if finding["good"] is False]

@@ -6,7 +6,8 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from glob import escape as _escaped
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -128,11 +129,9 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
     def decorate(command: Callable[[Options], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            state = values.pop("state", None)
-            if state is not None:
-                os.environ[STATE] = state
             try:
-                command(options(**values))
+                with _kept_in(values.pop("state", None)):
+                    command(options(**values))
             except (KeyboardInterrupt, RuntimeError) as error:
                 if not is_interruption(error):
                     raise
@@ -156,6 +155,21 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         return run
 
     return decorate
+
+
+@contextmanager
+def _kept_in(state: str | None) -> Iterator[None]:
+    """Name the folder for state to everything that a command starts, other processes included, until it ends."""
+    before = os.environ.get(STATE)
+    if state is not None:
+        os.environ[STATE] = state
+    try:
+        yield
+    finally:
+        if state is not None:
+            os.environ.pop(STATE)
+        if state is not None and before is not None:
+            os.environ[STATE] = before
 
 
 def _ordered(options: type) -> list[dataclasses.Field[Any]]:

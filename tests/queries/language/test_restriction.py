@@ -76,5 +76,5 @@ def test_no_row_is_lost_whatever_the_condition() -> None:
         except IncrowdError:
             continue
         values = "VALUES ('app'), ('web'), ('Geschäft'), ('other'), (NULL)"
-        held = duckdb.sql(f"SELECT channel FROM ({values}) AS t(channel) WHERE {where}").fetchall()
+        held = duckdb.execute(f"SELECT channel FROM ({values}) AS t(channel) WHERE {where}").fetchall()
         assert {value for (value,) in held} <= set(shown or ()), where

@@ -14,7 +14,8 @@ from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.risk.classes import Sizes
 from incrowd.workflows.check.raw_cells import as_is
 from incrowd.workflows.profile.column_names import KNOWN, spoken
-from incrowd.workflows.profile.profile import ColumnProfile, Subset, TableProfile, profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
+from incrowd.workflows.profile.subsets import Subset
 
 K = 5
 """The minimum size of an equivalence class, if none is given."""
