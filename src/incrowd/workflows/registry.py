@@ -37,8 +37,6 @@ class OutsideMethod:
     code: OutsideCode
 
 
-_OWN = {**methods.METHODS, **methods.LINKED, **methods.SERIES, **methods.GRAPHS}
-"""All methods of incrowd itself, by name."""
 _admitted: dict[str, OutsideMethod] = {}  # by name; grows when a policy or a flag names a distribution, never by a file
 
 
@@ -119,7 +117,7 @@ def _files(package: str) -> Iterator[tuple[Path, str]]:
 
 def _refuse_taken(name: str, distribution: str) -> None:
     other = _admitted.get(name)
-    if name in _OWN or (other and other.code.distribution != distribution):
+    if name in _own() or (other and other.code.distribution != distribution):
         owner = "incrowd" if other is None else other.code.distribution
         raise InvalidParameter(f"{distribution!r} cannot call a method {name!r}: {owner} has one of this name.")
 
@@ -155,6 +153,11 @@ MODELS = ("marginals", "tree")
 
 LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")
 """The methods that release a model that says something of rows."""
+
+
+def _own() -> dict[str, str]:
+    """Return all methods of incrowd itself, by name."""
+    return {**methods.METHODS, **methods.LINKED, **methods.SERIES, **methods.GRAPHS}
 
 
 def method_names() -> tuple[str, ...]:
@@ -214,7 +217,7 @@ def _module(name: str) -> ModuleType:
 def _place(name: str) -> str:
     """Return the module of a method: one of ours, or one of a distribution that was named in this process."""
     outside = admitted(name)
-    place = {**_OWN, **OTHERS}.get(name, None if outside is None else outside.module)
+    place = {**_own(), **OTHERS}.get(name, None if outside is None else outside.module)
     if place is None:
         raise UnsupportedVersion("this certificate was made by a method that is not known here.")
     return place
@@ -252,5 +255,5 @@ def whole_glossary() -> dict[str, Any]:
 
 def names() -> Iterator[str]:
     """Yield everything that makes certified releases."""
-    yield from _OWN
+    yield from _own()
     yield from OTHERS
