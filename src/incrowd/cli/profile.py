@@ -118,6 +118,8 @@ def profile(options: ProfileOptions) -> None:
         if written is not None and options.write is not None:
             _show_draft(written, options.write)
             _ask(options)
+            verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if written.goal is DraftGoal.QUERIES else "plan"
+            print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.write))}")
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def _show(profile: TableProfile, notes: tuple[str, ...], unit: str | None) -> No
 
 
 def _show_draft(written: WrittenDraft, target: Path) -> None:
-    """Print the routes, what the draft releases, what it does not, and the next command."""
+    """Print the routes, what the draft releases, and what it does not."""
     made, goal = written.draft, written.goal
     show_routes(written.routes)
     print_text(f"A policy for {goal} was drafted into {target}. It releases: {', '.join(made.released)}.")
@@ -260,8 +262,7 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
         print_text(f"marked as data-dependent: {', '.join(marked)}{'' if goal is DraftGoal.CLASSIC else vouch}.")
     if made.person is not None:
         print_text(f"person ID column: {made.person.name}; one row per person is used.")
-    verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if goal is DraftGoal.QUERIES else "plan"
-    print(f"\nnext\n\n  incrowd {verb} --policy {shlex.quote(str(target))}")
+    print()
 
 
 def _ask(options: ProfileOptions) -> None:
