@@ -56,6 +56,16 @@ _UNDER = {
 """What stands under a key of a method: its class, and where it is written."""
 
 _MEANINGS = {
+    "Constraint.never": "Labels that no row has together, such as `{sex: M, pregnant: yes}`.",
+    "Constraint.when": "Where a row has these labels, `then` says which others it may have.",
+    "Constraint.then": "The labels that a row may have where `when` holds.",
+    "Constraint.column": "A column that follows from the column `by`.",
+    "Constraint.by": "The column that decides `column`: as `table` says, else by its own hierarchy.",
+    "Constraint.table": "For each label of `by`, the label of `column`; public.",
+    "Constraint.order": "Columns of numbers or days, each at least as large as the one before.",
+    "Constraint.total": "A column that is the sum of `parts`.",
+    "Constraint.parts": "The columns that add up to `total`.",
+    "Constraint.unique": "A column in which no two rows are alike.",
     "Robust.low": "The least chance with which a regular person was drawn.",
     "Robust.high": "The largest chance with which a regular person was drawn.",
     "Robust.irregular": "How many people may have been drawn with another chance.",

@@ -41,11 +41,25 @@ WARDS = {
     "queries": {},
     "budget": BUDGET,
 }
+MONTHS = {
+    "incrowd": 1,
+    "dataset": {"name": "months", "unit": {"column": "who", "max_rows": 1}},
+    "source": "months.csv",
+    "columns": {
+        "who": {"role": "identifier"},
+        "day": {"role": "withheld", "type": "date"},
+        "ward": {"categories": ["nord", "süd"]},
+    },
+    "period": {"column": "day", "every": "month", "first": "2025-01", "last": "2025-03"},
+    "release": {"method": "private-histogram", "columns": ["ward"], "epsilon": "0.1"},
+    "budget": BUDGET,
+}
 CHARGES = {
     "release": "release --policy policy.yaml --out out2 --force",
     "learn": "learn incomes.csv --policy incomes.yaml --out model",
     "query": 'query "SELECT COUNT(*) AS n FROM wards" --policy wards.yaml --epsilon 0.1',
     "graph release": "graph release --policy club.yaml --out club-out2",
+    "series run": "series run --policy months.yaml --out months --period 2025-01",
     "local open": "local open --survey survey2.yaml --out opened",
 }
 """Verbs that charge a ledger."""
@@ -71,8 +85,11 @@ READS = {
     "collect export": "collect export --survey survey.yaml --out exported.jsonl",
     "local randomize": "local randomize answers.csv --survey survey.yaml --out reports.jsonl",
     "config show": "config show --policy policy.yaml",
+    "series plan": "series plan --policy months.yaml",
+    "series status": "series status --policy months.yaml",
     "consent preview": "consent preview --policy data/policy.yaml",
     "consent subject": "consent subject p7 --policy data/policy.yaml",
+    "series close": "series close --policy months.yaml --why x",  # writes, but must come after the others of its series
 }
 """Verbs that read a ledger."""
 WITHOUT = frozenset(
@@ -102,12 +119,14 @@ def furnish(folder: Path, ledger: str | None) -> None:
     hospital.policy(folder, budget=BUDGET, **own)
     (folder / "incomes.csv").write_text("age,income\n" + "30,low\n50,high\n" * 300)
     (folder / "wards.csv").write_text("ward\n" + "nord\nsüd\n" * 100, encoding="utf-8")
+    (folder / "months.csv").write_text("who,day,ward\nm1,2025-01-03,nord\nm2,2025-02-03,süd\n", encoding="utf-8")
     graph_files(folder, karate())
     club: dict[str, Any] = graph_policy(folder, {"method": "degree-anonymity", "k": 2})
     club.pop("ledger")
     files = {
         "incomes.yaml": INCOMES,
         "wards.yaml": WARDS,
+        "months.yaml": MONTHS,
         "club.yaml": club,
         "survey.yaml": TRAVEL,
         "survey2.yaml": TRAVEL | {"name": "again"},

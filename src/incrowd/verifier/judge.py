@@ -345,7 +345,7 @@ def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tup
     account, guarantee = certificate.accounting.period, certificate.guarantee
     if account is None or account.releases is None:
         return None
-    if any(whole < part for whole, part in zip(total, spent, strict=True)):
+    if any(sum_ < cost for sum_, cost in zip(total, spent, strict=True)):
         return Problem("the total is smaller than the cost of this series")
     whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * account.releases)
     derived = derive(whole, guarantee.unit, Fraction(spent[0]), Fraction(spent[1]))

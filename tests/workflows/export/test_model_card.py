@@ -14,7 +14,10 @@ from incrowd.workflows.export.formats import PublisherInfo, exported
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 
-COLUMNS: dict[str, Any] = {"age": {"type": "integer", "bounds": [0, 99]}, "ville": {"categories": ["Orléans", "Łódź"]}}
+COLUMNS: dict[str, Any] = {
+    "age": {"type": "integer", "bounds": [0, 99], "outside": "bound"},
+    "ville": {"categories": ["Orléans", "Łódź"]},
+}
 
 
 def released(release: dict[str, Any], folder: Path) -> Path:
