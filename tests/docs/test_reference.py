@@ -15,7 +15,7 @@ import pytest
 from docs import attacks, commands, policy
 from incrowd import errors, mechanisms
 from incrowd.core.loss import TAGS
-from incrowd.methods import GRAPHS, METHODS, SERIES
+from incrowd.methods import GRAPHS, LINKED, METHODS, SERIES
 from tests.docs.pages import DOCS
 
 CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_every_key_of_a_policy_is_documented_as_its_schema_says() -> None:
 def test_every_key_of_a_policy_has_a_meaning_and_every_method_a_table_under_its_name() -> None:
     page = policy.PAGE.read_text(encoding="utf-8")
     assert [line for line in page.splitlines() if line.endswith("|  |")] == []
-    assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == [*METHODS, *SERIES, *GRAPHS]
+    assert re.findall(r"^## `method: (.+)`$", page, re.MULTILINE) == [*METHODS, *LINKED, *SERIES, *GRAPHS]
 
 
 def test_every_kind_and_key_of_a_certificate_is_documented() -> None:

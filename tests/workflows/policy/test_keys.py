@@ -11,7 +11,13 @@ import pytest
 
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.registry import graph_method_names, method_class, method_names, series_method_names
+from incrowd.workflows.registry import (
+    graph_method_names,
+    linked_method_names,
+    method_class,
+    method_names,
+    series_method_names,
+)
 
 KINDS: dict[str, Any] = {"epsilon": Fraction, "delta": Fraction, "rate": Fraction, "k": int, "rows": int}
 TABLE: dict[str, Any] = {
@@ -40,7 +46,7 @@ def hints(name: str) -> dict[str, Any]:
     return {field.name: get_type_hints(cls)[field.name] for field in fields(cls)}
 
 
-@pytest.mark.parametrize("name", [*method_names(), *series_method_names(), *graph_method_names()])
+@pytest.mark.parametrize("name", [*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names()])
 def test_a_key_holds_the_same_kind_of_value_in_every_method(name: str) -> None:
     keys = hints(name)
     assert not {"target", "level"} & set(keys)
