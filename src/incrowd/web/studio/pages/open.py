@@ -113,7 +113,7 @@ def _first(path: Path, options: SourceOptions) -> Work:
 def profiled_file(path: Path, options: SourceOptions, tell: Tell) -> tuple[TableProfile, SourceOptions]:
     """Read every row of a table, and return what its columns hold and how it was read."""
     read = guessed_options(path, options)
-    return profile(LOCAL.watched(LOCAL.open(path, read), tell)), read
+    return profile(LOCAL.watched(LOCAL.open(path, read), tell), LOCAL, read.clean), read
 
 
 def _words(request: PageRequest) -> list[str]:
