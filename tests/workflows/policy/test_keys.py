@@ -46,7 +46,9 @@ def hints(name: str) -> dict[str, Any]:
     return {field.name: get_type_hints(cls)[field.name] for field in fields(cls)}
 
 
-@pytest.mark.parametrize("name", [*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names()])
+@pytest.mark.parametrize(
+    "name", [*method_names(), *linked_method_names(), *series_method_names(), *graph_method_names()]
+)
 def test_a_key_holds_the_same_kind_of_value_in_every_method(name: str) -> None:
     keys = hints(name)
     assert not {"target", "level"} & set(keys)
