@@ -138,6 +138,14 @@ entry.start()
 """
 
 
+@pytest.mark.parametrize(("closed", "printed"), [("<&-", "incrowd "), (">&-", ""), ("2>&-", "incrowd ")])
+def test_a_stream_that_the_caller_closed_leads_nowhere(closed: str, printed: str) -> None:
+    line = f"{sys.executable} -m incrowd --version {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(printed)
+
+
 def test_what_a_library_prints_past_python_does_not_reach_standard_output() -> None:
     done = python("-c", CHATTER, *SAFE.split(), "--json")
     assert done.returncode == 0

@@ -28,6 +28,7 @@ def start() -> None:
     Warnings of libraries speak to programmers, and may quote values: `python -W` shows them.
     """
     try:
+        _open_closed()
         _keep_output()
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -44,6 +45,16 @@ def start() -> None:
     except KeyboardInterrupt:  # before a command has started, or after it has ended
         print("incrowd: interrupted.", file=sys.stderr)
         sys.exit(_INTERRUPTED)
+
+
+def _open_closed() -> None:
+    """Lead standard streams that the caller closed to nowhere: a ledger must never get the number of one of them."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number: this one
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
 
 
 def _keep_output() -> None:
