@@ -164,10 +164,18 @@ def test_what_was_moved_or_changed_is_not_made_again(policy: Policy) -> None:
     made = tried(policy)
     with pytest.raises(Refused, match="is not in elsewhere"):
         tried(policy, out="elsewhere")
-    (made.folder / "data.csv").write_text("sex\nf\n")
-    with pytest.raises(Refused, match="no longer those"):
-        tried(policy)
+    for change in (lambda file: file.write_text("sex\nf\n"), Path.unlink):
+        change(made.folder / "data.csv")
+        with pytest.raises(Refused, match="no longer those"):
+            tried(policy)
     assert outcomes(policy) == [True]
+
+
+def test_a_table_of_a_database_has_no_key(policy: Policy) -> None:
+    destination = Destination(Path("out"), "csv", table="postgresql://me@host/db::t")
+    with pytest.raises(InvalidParameter, match="into a folder alone"):
+        release_to("people.csv", policy, destination, terms=ReleaseTerms(key="march"))
+    assert outcomes(policy) == []
 
 
 @pytest.mark.parametrize("key", ["", "  ", "x" * 201])

@@ -20,6 +20,7 @@ from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.certificate import Certificate
+from incrowd.engines.regular_file import is_regular
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.store.disk import lock_at
 from incrowd.verifier.files import CERTIFICATE, file_of
@@ -79,7 +80,7 @@ def finished(policy: Policy, ledger: Ledger | None, digest: str, target: Path) -
             f"release {release} was made with this key, and it is not in {target}. Look for its certificate where it "
             "was published. Nothing was charged: another run is another release, with another key."
         )
-    if any(file_of(target / file.name) != file for file in certificate.outputs):
+    if any(not is_regular(target / file.name) or file_of(target / file.name) != file for file in certificate.outputs):
         raise Refused(f"the files in {target} are no longer those of release {release}. Nothing was charged.")
     return certificate
 

@@ -159,6 +159,10 @@ def release_to(
     read = load_for(policy, data)
     if terms.key is None:
         return _release_to(data, read, destination, progress, terms)
+    if destination.table is not None:
+        raise InvalidParameter(
+            "a release with a key goes into a folder alone: load its files into the table afterwards."
+        )
     ledger, digest = find_book(read), key_digest(read, terms.key)
     with alone_with(read, ledger, digest):
         earlier = finished(read, ledger, digest, destination.folder)

@@ -152,10 +152,10 @@ class NumberRange:
     def _weights(self) -> NDArray[np.float64]:
         """The chance of each piece among those of its class."""
         widths = (self._high - self._low).astype(np.float64)
-        given = np.array(self.chances) * (widths > 0) if self.chances else widths
-        sums = np.bincount(self._owners, given)[self._owners]
+        measured = np.array(self.chances) * (widths > 0) if self.chances else widths
+        sums = np.bincount(self._owners, measured)[self._owners]
         wide = np.maximum(np.bincount(self._owners, widths)[self._owners], 1.0)
-        weights: NDArray[np.float64] = np.where(sums > 0, given / np.maximum(sums, _FAINT), widths / wide)
+        weights: NDArray[np.float64] = np.where(sums > 0, measured / np.maximum(sums, _FAINT), widths / wide)
         return weights
 
     @cached_property

@@ -106,8 +106,8 @@ def _passed(message: Floats, shared: Columns, clique: tuple[Floats, Columns], on
     table, members = clique
     both = tuple(sorted({*shared, *onto}))
     joint = summed(table, members, both)
-    given = summed(joint, both, shared)
-    ratio = np.divide(message, given, out=np.zeros_like(message), where=given > _SMALLEST)
+    chances = summed(joint, both, shared)
+    ratio = np.divide(message, chances, out=np.zeros_like(message), where=chances > _SMALLEST)
     label = {column: number for number, column in enumerate(both)}
     lines = len(both)
     taken: Floats = np.einsum(
