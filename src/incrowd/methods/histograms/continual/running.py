@@ -62,7 +62,9 @@ class PastPeriod:
     def from_json(cls, plain: Any) -> PastPeriod:
         """Read what `to_json` wrote."""
         counts, measured = (np.array(plain[name], np.int64) for name in ("counts", "measured"))
-        return cls(int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]), str(plain["mark"]))
+        return cls(
+            int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]), str(plain["mark"])
+        )
 
 
 @dataclass(frozen=True, eq=False)
