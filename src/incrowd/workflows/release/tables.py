@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,15 +16,17 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
 from incrowd.core.steps.around import ChosenByScores, Compare, HoldOut, Rerun
-from incrowd.core.steps.step import Step
-from incrowd.core.table import Progress, Table
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Step, walk
+from incrowd.core.table import Opened, Progress, Table
+from incrowd.core.words import counted
 from incrowd.engines.writers.sinks import Folders
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.consent.changes import participants
 from incrowd.workflows.consent.participants import keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
-from incrowd.workflows.plan.forecast import require_useful, warnings_of
+from incrowd.workflows.plan.forecast import declared_rows, require_useful, warnings_of
 from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
 from incrowd.workflows.policy.policy import Policy, PolicyLike
@@ -192,6 +195,29 @@ def _release_to(
     return replace(published, notes=(*published.notes, *warnings, *hidden))
 
 
+_FEW = Fraction(1, 20)
+"""The share of the rows below which a release says how few it holds."""
+
+
+def _few_retained(policy: Policy, certificate: Certificate, output: Any, source: Opened) -> Iterator[str]:
+    """Say that almost all rows were suppressed, by public numbers: the rows that were released and that are declared.
+
+    How many rows the source has is private where there is an ε, and the data holder's to know where there is none.
+    """
+    private = Decimal(certificate.accounting.spent.epsilon).is_finite()
+    rows = declared_rows(policy) or (None if private else getattr(source, "rows", None))
+    if rows is None or policy.plan.smallest_class is None or len(output.parts) > 1:
+        return
+    rates = [step.rate for step in walk(policy.plan.steps) if isinstance(step, SecretSample)]
+    expected = round(rows * min(rates, default=Fraction(1)))
+    if len(output) < _FEW * expected:
+        yield (
+            f"almost nothing is left: {counted(len(output), 'row')} of about {expected:,}"
+            f"{' that are sampled' if rates else ''}. Most combinations are too rare, or the table has fewer rows "
+            "than the policy declares: choose coarser levels, fewer columns or a smaller k."
+        )
+
+
 @contextmanager
 def _checked(
     order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
@@ -274,4 +300,4 @@ def _accompany(
     stages = getattr(made.output, "stages", ())
     if stages:
         keep_steps(internal, stages, made.output.quasi)
-    return (*prepared.notes, *notes)
+    return (*prepared.notes, *notes, *_few_retained(policy, certificate, made.output, prepared.source))
