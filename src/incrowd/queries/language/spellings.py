@@ -178,7 +178,7 @@ def _similar(node: exp.SimilarTo) -> exp.Expr | None:
     words = (written[1:-1] if written.startswith("(") and written.endswith(")") else written).split("|")
     if not all(_PLAIN.fullmatch(word) for word in words):
         return None
-    either = [exp.Like(this=node.this.copy(), expression=exp.Literal.string(word)) for word in words]
+    either: list[exp.Expr] = [exp.Like(this=node.this.copy(), expression=exp.Literal.string(word)) for word in words]
     return exp.Paren(this=reduce(lambda one, two: exp.Or(this=one, expression=two), either[1:], either[0]))
 
 
@@ -204,7 +204,13 @@ def _name_columns(node: exp.CTE | exp.Subquery) -> None:
     while isinstance(inner, exp.SetOperation):
         inner = inner.this.unnest()
     columns = [] if names is None else names.args.get("columns") or []
-    if not columns or not isinstance(inner, exp.Select) or inner.is_star or len(columns) > len(inner.expressions):
+    if (
+        names is None
+        or not columns
+        or not isinstance(inner, exp.Select)
+        or inner.is_star
+        or len(columns) > len(inner.expressions)
+    ):
         return
     for item, name in zip(inner.expressions, columns, strict=False):
         item.replace(exp.alias_(item.unalias().copy(), name.name, quoted=True))
