@@ -84,7 +84,9 @@ class AddBinNoise(Step):
 
     @property
     def sentence(self) -> str:
-        clamped = " Then negative counts become 0, and as much is taken from the others: the sum stays." if self.clamp else ""
+        clamped = (
+            " Then negative counts become 0, and as much is taken from the others: the sum stays." if self.clamp else ""
+        )
         return (
             f"Every count, that of empty bins too, gets {self.noise} noise. Of all these counts, listed or not, 95 % "
             f"are within {self.within} of the truth.{clamped}"
