@@ -152,7 +152,7 @@ _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
 _HOLDING = """\
-  # every row is counted, whoever it is about; the rows of one {column} in a cell are merged: release: holding
+  # every row is counted; several rows of one {column} in a cell are one contribution: see holding below
 """
 _NUMBERS = {
     "rows": "about how many, if that is public: then plan shows the expected output",
