@@ -261,7 +261,9 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
         vouch = f"; if the values are public, draft again with --public {shlex.quote(marked[0])}=WHERE"
         print_text(f"marked as data-dependent: {', '.join(marked)}{'' if goal is DraftGoal.CLASSIC else vouch}.")
     if made.person is not None:
-        print_text(f"person ID column: {made.person.name}; one row per person is used.")
+        rows = "every row is counted, those of one person in a cell as one contribution"
+        rows = rows if goal is DraftGoal.TABLE else "one row per person is used"
+        print_text(f"person ID column: {made.person.name}; {rows}.")
     print()
 
 
