@@ -114,6 +114,15 @@ _TUNED: dict[str, Any] = {
     "epsilon": 2,
     "delta": "1e-4",
 }
+_TUNED_NUMBERS: dict[str, Any] = {
+    "method": "tuning",
+    "target_column": "age",
+    "models": ["moments", "additive"],
+    "column_sets": {"sex": ["sex"]},
+    "runs": 2,
+    "epsilon": 2,
+    "delta": "1e-4",
+}
 _LEVEL = {"levels": {"zip": 1}}
 _SURVEY: dict[str, Any] = {
     **_MASKED,
@@ -253,6 +262,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "tuning": {
         "models and columns": changed(PEOPLE, **_ZIPS, release=_TUNED),
         "pure": changed(PEOPLE, **_ZIPS, release=_TUNED, release__delta=None),
+        "numbers": changed(PEOPLE, release=_TUNED_NUMBERS),
         "folds, people with two rows": changed(
             PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_TUNED, release__folds=2
         ),

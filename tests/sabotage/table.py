@@ -276,21 +276,21 @@ LEARNING = (
             "return right, (candidates[place], fitted)",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses))",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
             "return ZeroConcentrated(max(loss.rho for loss in losses) + score)",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "yield self._of(every - own), self._of(own)",
             "yield self._of(every), self._of(own)",
         ),
-        ("methods/learning/tuning.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
+        ("methods/learning/shared/trials.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
     *area(
         "searches",
