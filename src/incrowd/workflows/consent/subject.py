@@ -29,8 +29,8 @@ BASIS = (
     "Computed from the consent registry and the ledger alone. Eligible means that consent was in force when the "
     "release read the registry. Sampling, suppression, limits and the holdout group are secret and were not used, so "
     "nobody is told whether a row was used. The total adds up the charged epsilon and delta; a series that was charged "
-    "at once counts once, for all its releases. Charges to an account are shown in rho. A withdrawal does not lower the "
-    "total: published releases cannot be recalled."
+    "at once counts once, for all its releases. Charges to an account are shown in rho. A withdrawal does not lower "
+    "the total: published releases cannot be recalled."
 )
 _UNBOUNDED = "Infinity"
 """The ε of a release without one, as data; people read "no bound on the privacy loss"."""
