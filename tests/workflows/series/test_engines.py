@@ -49,7 +49,7 @@ def true_counts(policy: Policy, data: object, folder: Path, monkeypatch: pytest.
 def policy_at(folder: Path, **changes: Any) -> Policy:
     folder.mkdir()
     limits = {**RUNNING, "participations": 1, "strategy": "independent"}
-    return policy_in(folder, release=limits, dataset__unit__max_rows=1, **changes)
+    return policy_in(folder, release=limits, dataset__unit__max_rows=1, budget__delta="1e-5", **changes)
 
 
 @pytest.fixture
