@@ -123,8 +123,11 @@ class AdmittedPeople:
         return mask
 
     def among(self, names: Iterable[str]) -> frozenset[str]:
-        """Return who of some people is counted."""
-        return frozenset(name for name in names if self.digest(name) not in self.excluded)
+        """Return who of some people with rows is counted, and note that they came."""
+        digests = {name: self.digest(name) for name in names}
+        counted = {name: digest for name, digest in digests.items() if digest not in self.excluded}
+        self.seen.update(counted.values())
+        return frozenset(counted)
 
     def digest(self, name: str) -> str:
         """Return the keyed digest of a person's id."""

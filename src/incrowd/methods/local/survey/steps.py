@@ -61,8 +61,8 @@ _MEMOS = frozenset(
         ),
         Assumption(
             "permanent-answers-kept",
-            "the permanent answers of a person are drawn once and kept where nobody else reads them; a person who lost "
-            "them can no longer take part",
+            "the permanent answers of a person are drawn once and kept where nobody else reads them; people who lost "
+            "them take part no more",
         ),
     }
 )
