@@ -65,8 +65,8 @@ def release_linked(
     """Release linked tables into a folder: a file a table, report and certificate appear together, or not at all."""
     _require_here(policy)
     order = _order(policy)
-    hidden = require_none_hidden(policy, order.background.ledger, destination.folder)
-    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.folder)
+    hidden = require_none_hidden(policy, order.background.ledger, destination.place)
+    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.place)
     delivery: InFolder[PreparedTables] = InFolder(destination, internal_folder(policy, order.id), accompany)
     if destination.table is not None:
         raise InvalidParameter("linked tables do not go into one table of a database: leave --table out.")

@@ -161,10 +161,10 @@ def run_period(data: object, policy: Policy, label: str, destination: Destinatio
     read = load_for(policy, data)
     series = Series.of(read)
     chosen = read.at(label)
-    delivered = _deliver_hidden(series, destination.folder)
+    delivered = _deliver_hidden(series, destination.place)
     status = next(period for period in series.status() if period.label == label)
     if status.state is State.PUBLISHED and not again:
-        return _published(series, status, destination.folder)
+        return _published(series, status, destination.place)
     if status.state is State.MISSING and not again:
         raise Refused(_missing(series, status))
     if delivered is not None:
