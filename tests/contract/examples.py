@@ -71,6 +71,11 @@ _MODEL: dict[str, Any] = {
     "delta": "1e-4",
     "levels": {"zip": 2, "age": 1},
 }
+_COMPARED: dict[str, Any] = {
+    **_MODEL,
+    "method": "comparison",
+    "candidates": {"adaptive": {"rounds": 3}, "tree": {"method": "tree"}},
+}
 _SEX: dict[str, Any] = {
     "method": "classifier",
     "target_column": "sex",
@@ -193,6 +198,17 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             release=_MODEL,
             release__method="tree",
             release__errors="tables",
+        ),
+    },
+    "comparison": {
+        "two ways": changed(PEOPLE, release=_COMPARED),
+        "people with two rows, replaced": changed(
+            PEOPLE,
+            **_PERSON,
+            dataset__unit__max_rows=2,
+            dataset__unit__adjacency="replace-one",
+            release=_COMPARED,
+            release__rows=100,
         ),
     },
     "classifier": {

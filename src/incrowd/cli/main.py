@@ -37,6 +37,7 @@ VERBS = (
     "plan",
     "release",
     "series",
+    "synth",
     "learn",
     "predict",
     "export",

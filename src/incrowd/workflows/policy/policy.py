@@ -159,6 +159,11 @@ def load_policy(
         document = _until(read_document(policy), until)
         return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     path = Path(policy)
+    return policy_of(_changed(_until(document_of(path), until), changes), path.resolve().parent, str(path))
+
+
+def document_of(path: Path) -> Document:
+    """Return the document in a policy file, or refuse a file that is not text."""
     try:
         with path.open("rb") as file:  # it may be a pipe: the person who names a policy knows
             text = bounded(file.read(DOCUMENT_BYTES + 1), DOCUMENT_BYTES, path).decode("utf-8")
@@ -166,7 +171,7 @@ def load_policy(
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return policy_of(_changed(_until(read_document(text), until), changes), path.resolve().parent, str(path))
+    return read_document(text)
 
 
 def _unchanged(policy: Policy, changes: Mapping[str, object] | None) -> Policy:

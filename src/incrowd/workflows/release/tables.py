@@ -46,7 +46,7 @@ from incrowd.workflows.release.keyed import alone_with, finished, key_digest
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
-from incrowd.workflows.release.run import PendingRelease, run
+from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 from incrowd.workflows.report.steps_page import keep_steps
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     if not anyway:
         require_useful(read)
     if read.linked:
-        return Released(*_linked().linked_in_memory(data, read))
+        return Released(*_linked().linked_in_memory(data, read, ReleaseTerms(anyway=anyway)))
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
 
 
@@ -141,7 +141,7 @@ def release_in_memory(
     if not terms.anyway:
         require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
-    chosen = policy.plan.led_by(*_selected(policy, background, terms)) if plan is None else plan
+    chosen = policy.plan.led_by(*selected(policy, background, terms)) if plan is None else plan
     order = PolicyOrder.of(chosen, policy, background)
     return run(order, partial(prepared_table, order, data, progress), IN_MEMORY)
 
@@ -200,7 +200,7 @@ def _release_to(
     if read.linked:
         if terms.hold_out is not None:
             raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
-        published: PublishedRelease = _linked().release_linked(data, read, destination, progress)
+        published: PublishedRelease = _linked().release_linked(data, read, destination, progress, terms)
         return published
     order = _order(read, data, terms)
     order = replace(order, target=replace(order.target, key=terms.key))
@@ -240,11 +240,18 @@ def _checked(
 ) -> Iterator[PreparedTable]:
     """Check all that can be refused, the charge included, and say so before it is made."""
     with prepared_table(order, data, progress, terms.hold_out) as prepared:
-        if terms.before_charge is not None:
-            declarations = [bond.declaration for bond in prepared.bonds]
-            prepared.ledger.preview({order.target.dataset: order.plan.guarantee}, order.target.analyst, declarations)
-            terms.before_charge()
+        before_charge(order, prepared, terms)
         yield prepared
+
+
+def before_charge(order: PolicyOrder, prepared: OpenedRows, terms: ReleaseTerms) -> None:
+    """Refuse what the ledger would refuse, and then do what the caller wants done before anything is spent."""
+    if terms.before_charge is None:
+        return
+    declarations = [bond.declaration for bond in prepared.bonds]
+    guarantees = {order.target.dataset: order.plan.guarantee}
+    prepared.ledger.preview(guarantees, order.target.analyst, declarations, order.target.period)
+    terms.before_charge()
 
 
 def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
@@ -254,7 +261,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     if not terms.anyway:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier, terms.period)
-    steps = (*_hold_out(terms), *_selected(policy, background, terms), *((Compare(),) if earlier else ()))
+    steps = (*_hold_out(terms), *selected(policy, background, terms), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
@@ -281,7 +288,8 @@ def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
         yield HoldOut(terms.hold_out)
 
 
-def _selected(policy: Policy, background: Background, terms: ReleaseTerms) -> Iterator[Step]:
+def selected(policy: Policy, background: Background, terms: ReleaseTerms) -> Iterator[Step]:
+    """Yield the steps that say that a release may have been selected from several runs."""
     if failed_before(policy, background.ledger):
         yield Rerun()
     if terms.searched:
