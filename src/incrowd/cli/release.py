@@ -26,8 +26,14 @@ class ReleaseOptions(ReadingOptions):
     """The options of `incrowd release`."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
-    out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
-    data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
+    out: Annotated[
+        str,
+        typer.Option("--out", help="A new folder, or s3://, gs://, az://: only what may be published goes there."),
+    ]
+    data: Annotated[
+        str | None,
+        typer.Argument(help="A file, folder, pattern, address, or - for standard input; default: the policy's source."),
+    ] = None
     form: Annotated[
         str, typer.Option("--format", help="parquet, csv or tsv; dta, sav or xpt for Stata, SPSS, SAS.")
     ] = "parquet"
@@ -107,12 +113,20 @@ def release(options: ReleaseOptions) -> None:
 def _recover(options: ReleaseOptions) -> None:
     """Deliver or discard what a killed release left complete; nothing is charged or read."""
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.recover import deliver_hidden, discard_hidden
+    from incrowd.workflows.release.upload import Upload, deliver_upload
 
     actions = {"deliver": deliver_hidden, "discard": discard_hidden}
     if options.recover not in actions:
         raise InvalidParameter("--recover takes deliver or discard.")
-    certificate = actions[options.recover](load_policy(options.policy, options.last_step), options.out)
+    policy, place = load_policy(options.policy, options.last_step), Destination(options.out)
+    if place.address is None:
+        certificate = actions[options.recover](policy, place.place)
+    elif options.recover == "deliver":
+        certificate = deliver_upload(policy, place.address)
+    else:
+        certificate = discard_hidden(policy, Upload.of(policy, place.address).copy)
     if options.json:
         print_json({"folder": str(options.out), "recovered": options.recover, "certificate": certificate.to_json()})
     elif options.recover == "deliver":

@@ -20,13 +20,15 @@ from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Provenance, Type
 from incrowd.core.reading import read
 from incrowd.core.table import DEFAULTS, SourceOptions
+from incrowd.engines.postgres import is_postgres
 from incrowd.engines.readers import dialect
 from incrowd.engines.readers.conventions import TOTALS, is_missing_word, unit_of
 from incrowd.engines.readers.delimited import open_delimited
 from incrowd.engines.readers.dialect import byte_stream, first_lines, marked_encoding
 from incrowd.engines.readers.excel import Stored, first_rows, sheet_title
 from incrowd.engines.readers.reader import named
-from incrowd.engines.readers.sources import find_format
+from incrowd.engines.readers.remote import PATTERN, is_remote
+from incrowd.engines.readers.sources import find_format, place_of
 from incrowd.engines.readers.spelling import PLAIN, DateFormat, Spelling, date_formats
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -64,8 +66,11 @@ def guessed_options(source: object, options: SourceOptions = DEFAULTS) -> Source
 
     The field `guesses` names the guesses.  For a source of another kind, or an unreadable one, nothing is guessed.
     """
-    path = Path(str(source).rpartition("::")[0] or str(source)) if isinstance(source, (str, Path)) else None
-    if path is None or not path.is_file() or options.types is not None:
+    if not isinstance(source, (str, Path)) or options.types is not None or is_postgres(str(source)):
+        return options
+    place = place_of(str(source)) if is_remote(source) or PATTERN.search(str(source)) else None
+    path = place.path if place is not None else Path(str(source).rpartition("::")[0] or str(source))
+    if not path.is_file():
         return options
     try:
         kind = find_format(path, options.format)

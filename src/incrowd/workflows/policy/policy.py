@@ -20,6 +20,7 @@ from incrowd.core.steps.around import ConsentGate, require_gate
 from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
+from incrowd.engines.readers.remote import INPUT, check_secretless
 from incrowd.engines.regular_file import bounded
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
@@ -426,7 +427,10 @@ def _source(
 
 def _located(address: str, folder: Path) -> str:
     """Return where the rows are: a relative path is taken from the policy's folder, anything else as it is."""
-    return address if "://" in address or address.startswith(IN_ENGINE) else str(folder / address)
+    check_secretless(address)
+    if "://" in address or address.startswith(IN_ENGINE) or address == INPUT:
+        return address
+    return str(folder / address)
 
 
 def _texts(value: Any) -> Any:

@@ -160,6 +160,8 @@ def release_to(
     was made before is returned as it is.
     """
     read = load_for(policy, data)
+    if destination.address is not None:
+        return _uploaded(data, read, destination, progress, terms)
     if terms.key is None:
         return _release_to(data, read, destination, progress, terms)
     if destination.table is not None:
@@ -168,12 +170,26 @@ def release_to(
         )
     ledger, digest = find_book(read), key_digest(read, terms.key)
     with alone_with(read, ledger, digest):
-        earlier = finished(read, ledger, digest, destination.folder)
+        earlier = finished(read, ledger, digest, destination.place)
         if earlier is None:
             return _release_to(data, read, destination, progress, replace(terms, key=digest))
-    output = published_output(earlier, destination.folder)
+    output = published_output(earlier, destination.place)
     notes = ("this release was made before with this key: nothing was charged or read now.",)
-    return PublishedRelease(destination.folder, internal_folder(read, earlier.id), Released(output, earlier), notes)
+    return PublishedRelease(destination.place, internal_folder(read, earlier.id), Released(output, earlier), notes)
+
+
+def _uploaded(
+    data: object, read: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
+) -> PublishedRelease:
+    from incrowd.workflows.release.upload import uploaded
+
+    if destination.table is not None:
+        raise InvalidParameter("a release goes to an address or into a table of a database: name one of them.")
+
+    def make(folder: Path) -> PublishedRelease:
+        return release_to(data, read, replace(destination, folder=folder), progress, terms)
+
+    return uploaded(read, destination.address or "", terms.key, make)
 
 
 def _release_to(
@@ -188,7 +204,7 @@ def _release_to(
         return published
     order = _order(read, data, terms)
     order = replace(order, target=replace(order.target, key=terms.key))
-    hidden = require_none_hidden(read, order.background.ledger, destination.folder)
+    hidden = require_none_hidden(read, order.background.ledger, destination.place)
     delivery = _delivery(order, destination)
     warnings = warnings_of(read, order.facts.claims)
     published = run(order, partial(_checked, order, data, progress, terms), delivery)
@@ -260,7 +276,7 @@ def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[Prepared
     delivery = InFolder(
         replace(destination, titles=titles),
         internal_folder(order.policy, order.id),
-        partial(_accompany, order, destination.folder),
+        partial(_accompany, order, destination.place),
     )
     destination.check(delivery.folders, schema)
     check_form(destination.form, order.plan.method)
