@@ -25,7 +25,6 @@ from incrowd.engines.readers import dialect
 from incrowd.engines.readers.conventions import TOTALS, is_missing_word, unit_of
 from incrowd.engines.readers.delimited import open_delimited
 from incrowd.engines.readers.dialect import byte_stream, first_lines, marked_encoding
-from incrowd.engines.readers.excel import Stored, first_rows, sheet_title
 from incrowd.engines.readers.reader import named
 from incrowd.engines.readers.remote import PATTERN, is_remote
 from incrowd.engines.readers.sources import find_format, place_of
@@ -124,6 +123,8 @@ def _first_batches(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
 
 
 def _of_workbook(path: Path, options: SourceOptions) -> SourceOptions:
+    from incrowd.engines.readers.excel import first_rows, sheet_title
+
     sheets = first_rows(path)
     titles = list(sheets)
     if options.sheet is None:
@@ -140,6 +141,8 @@ def _of_workbook(path: Path, options: SourceOptions) -> SourceOptions:
 
 
 def _sheet_columns(rows: Sequence[Sequence[str | None]]) -> list[SampleColumn]:
+    from incrowd.engines.readers.excel import Stored
+
     try:
         names = named(rows[0])
     except SourceUnreadable:

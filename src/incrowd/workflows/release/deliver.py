@@ -15,7 +15,6 @@ from incrowd.core.schema import Schema
 from incrowd.engines.readers.remote import EXTRAS, from_file_address, scheme_of
 from incrowd.engines.settings import describe
 from incrowd.engines.statistics_files import check_names
-from incrowd.engines.writers.postgres import check_table, load_table
 from incrowd.engines.writers.sinks import Folders, check_free, complete, staged, write_table
 from incrowd.errors import GuaranteeBroken, InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, FORMATS, REPORT, STATISTICS, file_of, names_of, tables_of
@@ -87,6 +86,8 @@ class Destination:
         if self.key is not None:
             private_key(self.key)
         if self.table is not None:
+            from incrowd.engines.writers.postgres import check_table
+
             check_table(self.table, [column.name for column in schema.released])
 
 
@@ -148,6 +149,8 @@ class InFolder(Generic[R]):
             written = write_files(certificate, made.output, stage.public, destination)
             notes = self.accompany(made, written, stage)
             if destination.table is not None:
+                from incrowd.engines.writers.postgres import load_table  # loaded before the charge, by `check`
+
                 title = f"incrowd release {certificate.id}"
                 loading.enter_context(load_table(made.output.reader, destination.table, title))
             complete(stage)

@@ -22,10 +22,9 @@ from incrowd.core.table import Opened, Progress, Table
 from incrowd.core.words import counted
 from incrowd.engines.writers.sinks import Folders
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.consent.changes import participants
-from incrowd.workflows.consent.participants import keep_participants
+from incrowd.workflows.consent.participants import Participants, keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
-from incrowd.workflows.consent.snapshot import admit
+from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.plan.forecast import declared_rows, require_useful, warnings_of
 from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
@@ -47,7 +46,6 @@ from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
-from incrowd.workflows.report.steps_page import keep_steps
 
 if TYPE_CHECKING:
     from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
@@ -304,7 +302,7 @@ def _accompany(
     written = Written(certificate, stage.public, order.plan.smallest_class)
     notes = hold_against(written, background.earlier, policy)
     table = Table(policy.schema, prepared.reading, prepared.engine)
-    people = participants(policy, certificate, table, background.consent)
+    people = _participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
     internal = write_internal(stage, order, folder, prepared.key, source)
     keep_participants(internal, people)
@@ -315,5 +313,18 @@ def _accompany(
         write_private(internal / FOR_HOLDER, holder)
     stages = getattr(made.output, "stages", ())
     if stages:
+        from incrowd.workflows.report.steps_page import keep_steps
+
         keep_steps(internal, stages, made.output.quasi)
     return (*prepared.notes, *notes, *_few_retained(policy, certificate, made.output, prepared.source))
+
+
+def _participants(
+    policy: Policy, certificate: Certificate, table: Table, consent: ConsentSnapshot | None
+) -> Participants | None:
+    """Return who takes part, where people decide: the module was loaded before the charge, for `require_crowds`."""
+    if consent is None:
+        return None
+    from incrowd.workflows.consent.changes import participants
+
+    return participants(policy, certificate, table, consent)
