@@ -143,7 +143,7 @@ def _compared(part: exp.Binary, mean: Mean) -> Truths:
     numbers = isinstance(one, int | float) and isinstance(two, int | float)
     if one is None or two is None or (type(one) is not type(two) and not numbers):
         return _ANY
-    return frozenset({bool(_COMPARISONS[type(part)](one, two))})
+    return frozenset({bool(_COMPARISONS[type(part)](one, two)) is not bool(part.args.get("negate"))})  # NOT LIKE
 
 
 def _alike(value: Constant | None, other: Constant | None) -> Constant | None:
