@@ -90,7 +90,7 @@ def test_neither_rows_nor_people_are_counted_in_a_draft(tmp_path: Path) -> None:
         (tmp_path / f"{goal}.yaml").write_text(made.text, encoding="utf-8")
         section = load_policy(tmp_path / f"{goal}.yaml").section
         dataset, unit = section.dataset, section.dataset.unit
-        merged = None if section.release is None else section.release.get("holding")
+        merged = section.release.get("holding") if isinstance(section.release, dict) else None
         assert (unit.column, merged) == ((None, "rider") if goal is DraftGoal.TABLE else ("rider", None))
         assert unit.max_rows == 1
         assert (dataset.rows, dataset.population) == (None, None)

@@ -20,6 +20,7 @@ from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
 from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
 from incrowd.workflows.verify.verify import verify
+from tests.contract.forging import caught, placed, refolded, require_all_caught
 from tests.policies import changed
 
 POLICY: dict[str, Any] = {
@@ -261,6 +262,28 @@ def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
         forged = table.set_column(table.column_names.index(name), name, pa.array(column))
         assert CHECK.recount(statement, RunningCounts(forged)) is not None, name
     assert CHECK.recount(statement, RunningCounts(table.slice(1))) is not None
+
+
+def test_a_certificate_of_a_series_cannot_praise_itself(tmp_path: Path) -> None:
+    from incrowd.methods.histograms.continual.method import CHECK
+    from incrowd.verifier.judge import statement_of
+    from incrowd.workflows.verify.verify import certificate_of
+
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    run = run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    plain = run.certificate.to_json()
+    require_all_caught(plain)
+    noise = next(place for place, step in enumerate(plain["steps"]) if step["step"] == "noise over periods")
+    for number in ("alone", "totals", "windows"):
+        assert caught(refolded(placed(plain, ("steps", noise, number), 2))) == "steps", number
+    with pytest.raises(InvalidParameter, match="added or removed"):
+        refolded(placed(plain, ("guarantee", "unit", "adjacency"), "replace-one"))
+    other = placed(plain, ("steps", 0, "label"), MONTHS[2])
+    statement = statement_of(certificate_of(refolded(placed(other, ("accounting", "period", "label"), MONTHS[2]))))
+    outcomes = CHECK.inspect(statement, (tmp_path / "out" / MONTHS[1] / "data.csv",))
+    assert [outcome.about for outcome in outcomes if outcome.problem is not None] == ["cells in the file"]
 
 
 def test_a_closed_series_releases_nothing_more(tmp_path: Path) -> None:
