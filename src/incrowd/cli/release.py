@@ -47,7 +47,7 @@ class ReleaseOptions(ReadingOptions):
     ] = None
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
     table: Annotated[
-        str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
+        str | None, typer.Option("--table", help="A new table for the same rows, at a postgresql:// address.")
     ] = None
     force: Annotated[
         bool, typer.Option("--force", help="Release even if probably empty, or if an earlier release is missing.")

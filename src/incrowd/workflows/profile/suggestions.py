@@ -86,6 +86,8 @@ def suggested_cleaning(facts: Facts, kind: Type, reading: Cleaning | None = None
     ({'Bonfim': ['BONFIM']}, ('s/d',), 4)
     """
     if reading is not None:
+        if not (reading.units or reading.decimal or reading.thousands):  # words for a missing value alone
+            return CleaningSuggestion(reading, facts.missing, len(reading.missing))
         return CleaningSuggestion(reading, facts.spread.rows - facts.missing, facts.spread.distinct)
     if kind is not Type.TEXT or facts.values is None or not facts.values:
         return None
