@@ -48,7 +48,7 @@ MONTHS = {
     "columns": {
         "who": {"role": "identifier"},
         "day": {"role": "withheld", "type": "date"},
-        "ward": {"categories": ["nord", "süd"]},
+        "ward": {"categories": ["ost", "west"]},
     },
     "period": {"column": "day", "every": "month", "first": "2025-01", "last": "2025-03"},
     "release": {"method": "private-histogram", "columns": ["ward"], "epsilon": "0.1"},
@@ -119,7 +119,7 @@ def furnish(folder: Path, ledger: str | None) -> None:
     hospital.policy(folder, budget=BUDGET, **own)
     (folder / "incomes.csv").write_text("age,income\n" + "30,low\n50,high\n" * 300)
     (folder / "wards.csv").write_text("ward\n" + "nord\nsüd\n" * 100, encoding="utf-8")
-    (folder / "months.csv").write_text("who,day,ward\nm1,2025-01-03,nord\nm2,2025-02-03,süd\n", encoding="utf-8")
+    (folder / "months.csv").write_text("who,day,ward\nm1,2025-01-03,ost\nm2,2025-02-03,west\n", encoding="utf-8")
     graph_files(folder, karate())
     club: dict[str, Any] = graph_policy(folder, {"method": "degree-anonymity", "k": 2})
     club.pop("ledger")

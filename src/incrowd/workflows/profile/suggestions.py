@@ -16,13 +16,13 @@ from incrowd.core.cleaning import ENCODINGS, Cleaning, UnicodeForm
 from incrowd.core.domain import Provenance, Type
 from incrowd.core.terms import joined
 from incrowd.engines.readers.conventions import is_missing_word
-from incrowd.workflows.profile.column_names import CODES, SEXES, folded, spoken, word_lists
+from incrowd.workflows.profile.column_names import CODES, SEXES, folded, folded_words, spoken, word_lists
 from incrowd.workflows.profile.facts import FactLearner, Facts
 from incrowd.workflows.profile.vocabularies import common_labels, vocabulary_of
 
 _DERIVED = Provenance(derived=True)
 _SYNONYMS: dict[str, list[frozenset[str]]] = {
-    kind: [frozenset(words.split()) for words in groups] for kind, groups in word_lists("synonyms").items()
+    kind: [folded_words(words) for words in groups] for kind, groups in word_lists("synonyms").items()
 }
 
 

@@ -67,8 +67,8 @@ def release_linked(
     _require_here(policy)
     require_state(policy)
     order = _order(policy, terms)
-    hidden = require_none_hidden(policy, order.background.ledger, destination.folder)
-    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.folder)
+    hidden = require_none_hidden(policy, order.background.ledger, destination.place)
+    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.place)
     delivery: InFolder[PreparedTables] = InFolder(destination, internal_folder(policy, order.id), accompany)
     if destination.table is not None:
         raise InvalidParameter("linked tables do not go into one table of a database: leave --table out.")

@@ -36,10 +36,10 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
         )
     marks = FingerprintFile.of(policy)
     running = RunningRows(table, number, label, past, marks.key())
-    strange = next((period for period in past if period.people and period.mark != running.mark), None)
-    if strange is not None:
+    other_key = next((period for period in past if period.people and period.mark != running.mark), None)
+    if other_key is not None:
         raise Refused(
-            f"the people counted in {strange.label} are known under another key than the one in {marks.path}, so "
+            f"the people counted in {other_key.label} are known under another key than the one in {marks.path}, so "
             "nobody would be known again, and people would be counted more often than was priced. Nothing was charged. "
             "Put the file back from a copy."
         )

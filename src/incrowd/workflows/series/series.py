@@ -181,10 +181,10 @@ def _one_at_a_time(series: Series) -> Iterator[None]:
 def _run_period(data: object, read: Policy, label: str, destination: Destination, *, again: bool) -> SeriesRun:
     series = Series.of(read)  # once it is alone: what it reads of the ledger stays so
     chosen = read.at(label)
-    delivered = _deliver_hidden(series, destination.folder)
+    delivered = _deliver_hidden(series, destination.place)
     status = next(period for period in series.status() if period.label == label)
     if status.state is State.PUBLISHED and not again:
-        return _published(series, status, destination.folder)
+        return _published(series, status, destination.place)
     if status.state is State.MISSING and not again:
         raise Refused(_missing(series, status))
     if delivered is not None:

@@ -108,9 +108,8 @@ class RunningCheck(Check):
             return Problem("the series is too long to recompute its noise", undecided=True)
         pattern = noise.participations, noise.apart
         if unit.kind is Kind.PERSON_PERIOD:
-            if pattern != (1, 1) or limit is not None:
-                return Problem("a person in a period takes part in one period")
-        elif ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
+            return Problem("running counts protect a person over all periods")
+        if ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
             return Problem("the noise is planned for another pattern than the one that is enforced")
         squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:

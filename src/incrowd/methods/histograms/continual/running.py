@@ -16,7 +16,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind
 from incrowd.engines.people import names_of
 from incrowd.methods.histograms.continual.strategies import Pattern
 from incrowd.methods.shared.outcome import Tabular, inference
@@ -88,15 +87,9 @@ class RunningRows:
         return hashlib.blake2b(b"people of running counts", key=self.key, digest_size=16).hexdigest()
 
     def admitted(self, pattern: Pattern) -> AdmittedPeople | None:
-        """Return who may still be counted in this period by a pattern; None where everybody may.
-
-        Where the unit is a person in a period, everybody may: rows of one period would else decide about another.
-        """
-        unit = self.table.schema.unit
-        column = unit.column
-        if column is None or unit.kind is Kind.PERSON_PERIOD:
-            return None
-        if pattern.participations is None and pattern.apart == 1:
+        """Return who may still be counted in this period by a pattern; None where everybody may."""
+        column = self.table.schema.unit.column
+        if column is None or (pattern.participations is None and pattern.apart == 1):
             return None
         times: dict[str, int] = {}
         recent: set[str] = set()
@@ -130,8 +123,11 @@ class AdmittedPeople:
         return mask
 
     def among(self, names: Iterable[str]) -> frozenset[str]:
-        """Return who of some people is counted."""
-        return frozenset(name for name in names if self.digest(name) not in self.excluded)
+        """Return who of some people with rows is counted, and note that they came."""
+        digests = {name: self.digest(name) for name in names}
+        counted = {name: digest for name, digest in digests.items() if digest not in self.excluded}
+        self.seen.update(counted.values())
+        return frozenset(counted)
 
     def digest(self, name: str) -> str:
         """Return the keyed digest of a person's id."""

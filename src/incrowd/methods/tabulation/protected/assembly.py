@@ -223,7 +223,7 @@ class TaskAssembly:
 def sums_within(mass: NDArray[np.float64], bounds: tuple[Fraction, Fraction]) -> tuple[Whole, Whole]:
     """Return between which whole numbers the sums of finest cells lie, by their rows and the bounds of one number.
 
-    Each row's number is rounded first, and a sum is whole: a reader who knows both excludes all beyond these ends.
+    Each row's number is rounded first, and a sum is whole: a reader who knows both rules out whatever lies beyond.
 
     >>> [ends.tolist() for ends in sums_within(np.array([3.0, 0.1 + 0.2, 2.5]), (Fraction("-0.4"), Fraction(10)))]
     [[0, 0, 0], [30, 3, 25]]
