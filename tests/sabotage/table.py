@@ -427,4 +427,16 @@ LINKED = (
         ),
     ),
 )
-SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *LINKED, *TABLES, *GUARDS)
+RUNNING = area(
+    "series",
+    "tests/workflows/series/test_series.py",
+    (
+        "workflows/release/running.py",
+        "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
+        "other_key = None",
+    ),
+    ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
+    ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
+)
+_TABULAR = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS)
+SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *TABLES, *GUARDS)

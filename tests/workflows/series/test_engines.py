@@ -37,13 +37,11 @@ def stays() -> pa.Table:
 def true_counts(policy: Policy, data: object, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Return what the holder keeps of running counts over three periods, noise left out."""
     monkeypatch.setattr(AddGaussian, "release", lambda _self, counts, _coins: np.asarray(counts, np.int64))
-    kept = {}
     for label in MONTHS[:3]:
         run_period(data, policy, label, place(folder, label))
-    for file in sorted(folder.rglob(FOR_HOLDER)):
-        running = json.loads(file.read_text(encoding="utf-8"))["running"]
-        kept[running["label"]] = (running["counts"], len(running["people"]))
-    return kept
+    files = [json.loads(file.read_text(encoding="utf-8"))["running"] for file in folder.rglob(FOR_HOLDER)]
+    counted = {running["label"]: (running["counts"], len(running["people"])) for running in files}
+    return dict(sorted(counted.items()))
 
 
 def policy_at(folder: Path, **changes: Any) -> Policy:

@@ -114,7 +114,7 @@ class RunningCheck(Check):
         squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:
             return Problem(f"one person can change the squares by {squared}, and the noise covers {noise.squared}")
-        if any(abs(said - own) > 1 for said, own in zip(_within(noise), slow_within(noise), strict=True)):
+        if any(abs(stated - own) > 1 for stated, own in zip(_within(noise), slow_within(noise), strict=True)):
             return Problem("numbers lie within other distances of the truth than the noise makes")
         return bins_problem(statement, (ListedBins.ALL,))
 
