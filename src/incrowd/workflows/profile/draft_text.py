@@ -152,7 +152,9 @@ _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
 _HOLDING = """\
-  # every row is counted; several rows of one {column} in a cell are one contribution: see holding below
+  # Every row is counted; several rows of one {column} in a cell are one contribution: see holding below.
+  # A dataset has one unit of privacy for good. For other releases about the same people, too, write instead
+  # unit: {{column: {column}, max_rows: 1}}   # and leave holding out: one row of each is counted, at random
 """
 _NUMBERS = {
     "rows": "about how many, if that is public: then plan shows the expected output",
