@@ -33,7 +33,6 @@ _LETTERS = str.maketrans(
         "°": "o",
         "№": "no",
         "#": " no ",
-        "ς": "σ",
     }
 )
 _SIGNS = str.maketrans({"°": "o", "º": "o", "ª": "a"})
@@ -85,7 +84,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     >>> parts_of("E-Mail"), parts_of("Patiëntnr")
     (('e', 'mail', 'email'), ('patient', 'nr', 'patientnr'))
     >>> parts_of("Ημ. Γέννησης")
-    ('ημ', 'γεννησησ', 'ημγεννησησ')
+    ('ημ', 'γεννησης', 'ημγεννησης')
     >>> parts_of("N°_adhérent")[0], parts_of("Versichertennr.")[:2], parts_of("covid")
     ('no', ('versicherten', 'nr'), ('covid',))
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -255,8 +256,13 @@ def mapping_text(levels: Mapping[str, int]) -> str:
 
 
 def stem(origin: Origin) -> str:
-    """Return the name of a dataset, after its file."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(origin.address).stem).strip("-.") or "data"
+    """Return the name of a dataset, after its file, in letters of any alphabet.
+
+    >>> stem(Origin("νοσηλείες 2024.csv"))
+    'νοσηλείες-2024'
+    """
+    written = unicodedata.normalize("NFC", Path(origin.address).stem)
+    return re.sub(r"[^\w.-]+", "-", written).strip("-.") or "data"
 
 
 def column_text(column: DraftColumn) -> str:
