@@ -123,8 +123,8 @@ class TryModels(Step):
         stated = {"gamma": str(self.gamma), "noise": encode(self.noise), "scale": str(self.scale)}
         steps = [[step.to_json() for step in steps] for steps in self.candidates]
         more = {"folds": self.folds, "closeness": self.closeness}
-        given = {name: value for name, value in more.items() if value is not None}
-        return {"step": self.kind, **stated, "candidates": steps, **given}
+        present = {name: value for name, value in more.items() if value is not None}
+        return {"step": self.kind, **stated, "candidates": steps, **present}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> TryModels | None:
