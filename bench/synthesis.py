@@ -136,7 +136,7 @@ def peer(name: str, python: Path, codes: Codes, sizes: list[int]) -> tuple[Codes
 
 
 def _told(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limited)  # noqa: PLW1509
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limited)
     if done.returncode == -signal.SIGXCPU:
         raise subprocess.TimeoutExpired(command, LIMIT)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
