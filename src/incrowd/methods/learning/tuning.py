@@ -124,12 +124,12 @@ class TunedModel(Method):
     def candidates(self, schema: Schema) -> tuple[PrivateClassifier | PrivateRegressor, ...]:
         """Return the method of every candidate: regressors where the target has numbers."""
         numbers = isinstance(schema[self.target_column].domain, Numbers)
-        known = {"auto", *(regressor.RECIPES if numbers else RECIPES)} - {"linear"}
-        odd = [model for model, _, _ in self.ways if model not in known]
+        usable = {"auto", *(regressor.RECIPES if numbers else RECIPES)} - {"linear"}
+        odd = [model for model, _, _ in self.ways if model not in usable]
         if odd:
             raise InvalidParameter(
                 f"{odd[0]!r} does not predict {'numbers' if numbers else 'classes'}, such as {self.target_column!r}: "
-                f"choose among {', '.join(sorted(known))}."
+                f"choose among {', '.join(sorted(usable))}."
             )
         return tuple(self._numbers(*way) if numbers else self._classes(*way) for way in self.ways)
 

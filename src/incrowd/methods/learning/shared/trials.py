@@ -123,8 +123,8 @@ class TryModels(Step):
         stated = {"gamma": str(self.gamma), "noise": encode(self.noise), "scale": str(self.scale)}
         steps = [[step.to_json() for step in steps] for steps in self.candidates]
         more = {"folds": self.folds, "closeness": self.closeness}
-        given = {name: value for name, value in more.items() if value is not None}
-        return {"step": self.kind, **stated, "candidates": steps, **given}
+        present = {name: value for name, value in more.items() if value is not None}
+        return {"step": self.kind, **stated, "candidates": steps, **present}
 
     @classmethod
     def read(cls, plain: Mapping[str, Any], classes: Iterable[type[Step]]) -> TryModels | None:
@@ -221,11 +221,11 @@ def close_rows(offset: Floats, tables: Sequence[Floats], records: Records, units
     """
     closeness = 0
     for codes, times, scores in _scored(offset, tables, records):
-        known = codes[:, -1] < len(units)
-        truth = units[np.where(known, codes[:, -1], 0)]
+        declared = codes[:, -1] < len(units)
+        truth = units[np.where(declared, codes[:, -1], 0)]
         away = np.minimum(np.abs(scores[:, 0] - truth * _STEP) // _COARSE, CLOSE)
         near = CLOSE - away * away // CLOSE
-        closeness += int((np.where(known, near, 0) * times).sum())
+        closeness += int((np.where(declared, near, 0) * times).sum())
     return closeness
 
 
