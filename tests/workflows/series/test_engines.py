@@ -43,7 +43,7 @@ def true_counts(policy: Policy, data: object, folder: Path, monkeypatch: pytest.
     for file in sorted(folder.rglob(FOR_HOLDER)):
         running = json.loads(file.read_text(encoding="utf-8"))["running"]
         kept[running["label"]] = (running["counts"], len(running["people"]))
-    return kept
+    return dict(sorted(kept.items()))
 
 
 def policy_at(folder: Path, **changes: Any) -> Policy:
