@@ -194,7 +194,7 @@ def memoized_with(place: int | None, told: dict[str, Any] = MEMOIZED, **changes:
     return public
 
 
-MILLION = {"own": "1000000000000", "other": "1"}
+MILLION: dict[str, Any] = {"own": "1000000000000", "other": "1"}
 POISONED = {
     "response": replaced(LABELS | {"mechanism": "response"}, **MILLION),
     "symmetric-unary": replaced(LABELS | {"mechanism": "symmetric-unary"}, own="27", other="10"),  # its square counts

@@ -66,7 +66,7 @@ class QuestionTally:
         parts = part[1] if isinstance(question, TreeQuestion) else (part,)
         made = question.randomizers if isinstance(question, TreeQuestion) else (question.randomizer,)
         levels = zip(made, parts, strict=True)
-        return cls(people, tuple(LevelTally.of(level, reports) for level, reports in levels))  # type: ignore[arg-type]
+        return cls(people, tuple(LevelTally.of(level, reports) for level, reports in levels))
 
     def __add__(self, other: QuestionTally) -> QuestionTally:
         levels = tuple(one + more for one, more in zip(self.levels, other.levels, strict=True))

@@ -250,12 +250,14 @@ def _charges(policy: Policy, ledger: Ledger) -> Iterator[tuple[Entry, Charged]]:
 
 def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
     name = str(entry.body["release"])
+    epsilon, delta = map(_text, _price(charged))
     return EligibleRelease(
         name,
         entry.at,
         charged.dataset,
         reasons(charged.guarantee),
-        *map(_text, _price(charged)),
+        epsilon,
+        delta,
         None if charged.rho is None else str(charged.rho),
         any(ledger.conclusions(name)),
         entry.period,

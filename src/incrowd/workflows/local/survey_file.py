@@ -151,7 +151,8 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
     if section.get("survey") not in ("1", 1):
         raise InvalidParameter("a survey file begins with `survey: 1`, the version of its format.")
     parts = _mapping(section.get("questions"), "questions", None)
-    answers, permanent = _answers(section), {}
+    answers = _answers(section)
+    permanent: dict[str, Any] = {}
     rounds, instant = _rounds(section.get("rounds"))
     if rounds is not None and rounds.memoized:
         permanent, parts = _mechanisms(parts)

@@ -151,6 +151,9 @@ _PEOPLE = """\
 _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
+_HOLDING = """\
+  # every row is counted; several rows of one {column} in a cell are one contribution: see holding below
+"""
 _NUMBERS = {
     "rows": "about how many, if that is public: then plan shows the expected output",
     "population": "how many people the data could be about, if that is public",
@@ -186,9 +189,9 @@ release:
   method: protected-table   # exact counts with totals; small cells, and others that would give them away, are left out
   columns: {columns}
   levels: {levels}
-  # counts below this are left out
+  # {smaller} are left out
   minimum: {smallest}
-# A table of exact counts has no epsilon. The request for such a draft decided that:
+{holding}# A table of exact counts has no epsilon. The request for such a draft decided that:
 budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
     DraftGoal.QUERIES: """\
@@ -215,7 +218,8 @@ def head_text(origin: Origin, wish: DraftRequest, person: PersonColumn | None) -
         keys = ", ".join(f"{key}: {_value(value)}" for key, value in origin.reading.items())
         source = wrapped(f"{{path: {source}, {keys}}}", 2)
     dataset = "" if wish.period is None else f"  period: {_quoted(wish.period.text)}\n"
-    dataset += _ROWS if person is None else _PEOPLE.format(column=word(person.name))
+    people = _HOLDING if wish.goal is DraftGoal.TABLE else _PEOPLE
+    dataset += _ROWS if person is None else people.format(column=word(person.name))
     name, address = word(stem(origin)), _printable(origin.address)
     for key, words in _NUMBERS.items():
         number = getattr(wish, key)
@@ -228,6 +232,19 @@ def _value(value: Any) -> str:
     return (
         _listed(value) if isinstance(value, list) else _quoted(value) if isinstance(value, str) else f"{value}".lower()
     )
+
+
+def holding_text(column: str | None) -> dict[str, str]:
+    """Return what a table with totals counts, rows or contributors with several rows, and the line that merges these.
+
+    >>> holding_text("firm")["smaller"]
+    'cells with fewer values of firm than this'
+    """
+    if column is None:
+        return {"smaller": "counts below this", "holding": ""}
+    name = word(column)
+    line = f"  holding: {name}   # several rows of one {name} in a cell are one contribution\n"
+    return {"smaller": f"cells with fewer values of {name} than this", "holding": line}
 
 
 def mapping_text(levels: Mapping[str, int]) -> str:

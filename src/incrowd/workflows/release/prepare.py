@@ -26,7 +26,6 @@ from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, Period
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
-from incrowd.workflows.consent.changes import require_crowds
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
@@ -40,7 +39,6 @@ from incrowd.workflows.release.differences import Earlier
 from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
-from incrowd.workflows.release.running import running_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +133,15 @@ def prepared_table(
     with engine_of(order.policy.engine, data) as engine:
         prepared = prepare(order, data, engine, progress, hold_out)
         table = Table(order.policy.schema, prepared.reading, engine)
-        require_crowds(order.policy, order.background.earlier, table, order.background.consent)
+        _require_crowds(order, table)
         yield prepared
+
+
+def _require_crowds(order: PolicyOrder, table: Table) -> None:
+    if order.background.earlier or order.background.consent is not None:
+        from incrowd.workflows.consent.changes import require_crowds
+
+        require_crowds(order.policy, order.background.earlier, table, order.background.consent)
 
 
 def prepare(
@@ -175,10 +180,16 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
-    opened: Any = running_rows(policy, ledger, table) if policy.method.running else table
+    opened: Any = _running(policy, ledger, table) if policy.method.running else table
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
     return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
+
+
+def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
+    from incrowd.workflows.release.running import running_rows
+
+    return running_rows(policy, ledger, table)
 
 
 def _in_period(policy: Policy, engine: Engine, source: Rows, admitted: Rows | None) -> Any:

@@ -179,7 +179,7 @@ class Continual(Method):
         weights = matrix[place, [period.number - 1 for period in running.past]]
         mixed = matrix[place, place] * counts + (weights @ earlier if len(running.past) else 0)
         measured = AddGaussian(choice.scale).release(mixed, coins)
-        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people))
+        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people, running.mark))
         return RunningCounts(estimated(present, matrix, choice.window, partition), present)
 
 

@@ -35,7 +35,8 @@ Whole = NDArray[np.int64]
 class PastPeriod:
     """One earlier period: its number from 1, its label, its secret counts, what was published, and who took part.
 
-    `people` are keyed digests: they enforce how often somebody is counted, and stay with the data.
+    `people` are keyed digests: they enforce how often somebody is counted, and stay with the data.  `mark` says which
+    key made them, without showing it: under another key nobody would be known again.
     """
 
     number: int
@@ -43,6 +44,7 @@ class PastPeriod:
     counts: Whole = field(repr=False)
     measured: Whole = field(repr=False)
     people: frozenset[str] = field(default=frozenset(), repr=False)
+    mark: str = field(default="", repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the data holder keeps."""
@@ -52,13 +54,16 @@ class PastPeriod:
             "counts": self.counts.tolist(),
             "measured": self.measured.tolist(),
             "people": sorted(self.people),
+            "mark": self.mark,
         }
 
     @classmethod
     def from_json(cls, plain: Any) -> PastPeriod:
         """Read what `to_json` wrote."""
         counts, measured = (np.array(plain[name], np.int64) for name in ("counts", "measured"))
-        return cls(int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]))
+        return cls(
+            int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]), str(plain["mark"])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,11 @@ class RunningRows:
     def of(cls, rows: Any) -> RunningRows:
         """Return rows that come with their past; a table alone is the first period."""
         return rows if isinstance(rows, RunningRows) else cls(rows)
+
+    @property
+    def mark(self) -> str:
+        """What says which key makes the digests of people."""
+        return hashlib.blake2b(b"people of running counts", key=self.key, digest_size=16).hexdigest()
 
     def admitted(self, pattern: Pattern) -> AdmittedPeople | None:
         """Return who may still be counted in this period by a pattern; None where everybody may."""
