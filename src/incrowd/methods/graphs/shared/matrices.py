@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.graph import Degrees, Graph
+from incrowd.methods.graphs.shared.compiled import kernels
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -78,6 +79,9 @@ def triangles(graph: Graph) -> int:
     ends = rank[graph.ends]
     upward = _matrix(ends.min(axis=1), ends.max(axis=1), graph.size)
     work = upward @ np.diff(upward.indptr).astype(np.int64)
+    compiled = kernels(int(work.sum()))
+    if compiled is not None:
+        return int(compiled[0](upward.indptr, upward.indices))
     return sum(int((upward[rows] @ upward).multiply(upward[rows]).sum(dtype=np.int64)) for rows in pieces(work))
 
 
@@ -111,16 +115,26 @@ def widest(graph: Graph) -> dict[int, int]:
     """
     matrix, degrees = adjacency(graph), graph.degrees
     best = np.full(int(degrees.max(initial=0)) + 1, -1, np.int64)
-    keys = graph.ends[:, 0] * graph.size + graph.ends[:, 1]
-    for rows in pieces(matrix @ degrees):
+    work = matrix @ degrees
+    compiled = kernels(int(work.sum()))
+    if compiled is None:
+        _raise(best, graph, matrix, work)
+    else:
+        compiled[1](matrix.indptr, matrix.indices, degrees, best)
+    largest = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
+    return {0: largest_sum(graph), **largest}
+
+
+def _raise(best: NDArray[np.int64], graph: Graph, matrix: Any, work: NDArray[np.int64]) -> None:
+    """Raise `best` by products of matrices, piece by piece."""
+    degrees, keys = graph.degrees, graph.ends[:, 0] * graph.size + graph.ends[:, 1]
+    for rows in pieces(work):
         product = (matrix[rows] @ matrix).tocoo()
         first, second = product.row.astype(np.int64) + rows.start, product.col.astype(np.int64)
         later = second > first
         first, second, common = first[later], second[later], product.data[later]
         joined = held(keys, first * graph.size + second).astype(np.int64)
         np.maximum.at(best, common, degrees[first] + degrees[second] - 2 * joined)
-    largest = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
-    return {0: largest_sum(graph), **largest}
 
 
 def largest_sum(graph: Graph) -> int:
