@@ -193,15 +193,15 @@ def matched(pattern: str) -> Spool:
     """Return the files of this machine that a pattern names, as one table; Parquet files are linked, not copied."""
     start = next(at for at, part in enumerate(Path(pattern).parts) if PATTERN.search(part))
     base = Path(*Path(pattern).parts[:start])
-    found = sorted(path for path in base.glob(str(Path(*Path(pattern).parts[start:]))) if path.is_file())
-    if not found:
+    files = sorted(path for path in base.glob(str(Path(*Path(pattern).parts[start:]))) if path.is_file())
+    if not files:
         raise SourceUnreadable(f"no file is called {pattern}. Check the pattern; it is relative to {Path.cwd()}.")
-    if all(path.suffix == ".parquet" for path in found):
+    if all(path.suffix == ".parquet" for path in files):
         folder = _PrivateFolder()
-        for path in found:
+        for path in files:
             folder.place(path.relative_to(base).as_posix()).symlink_to(path.absolute())
         return Spool(folder.path, "", folder)
-    return _together([path.as_posix() for path in found], [partial(_copy, path) for path in found], "")
+    return _together([path.as_posix() for path in files], [partial(_copy, path) for path in files], "")
 
 
 def _copy(path: Path, file: IO[bytes]) -> None:

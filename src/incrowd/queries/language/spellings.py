@@ -20,6 +20,11 @@ _MOMENTS = (
     exp.DType.TIMESTAMPLTZ,
     exp.DType.DATETIME,
 )
+_NOW = ("NOW", "GETDATE", "SYSDATE", "SYSDATETIME")
+_BESIDE_NOW: dict[type[exp.Expr], type[exp.Binary]] = {exp.LT: exp.LTE, exp.GTE: exp.GT}
+"""What a comparison of a day with a moment after midnight is as one with the day of that moment."""
+_TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.GTE, exp.LTE: exp.LT}
+"""The same where the moment stands on the left."""
 _FORMATS = ("YYYY-MM-DD", "%Y-%m-%d")
 _PLAIN = re.compile(r"[\w\s%-]*")
 """Patterns that mean the same after SIMILAR TO and after LIKE: no sign in them means more."""
@@ -72,8 +77,9 @@ def respelled(tree: exp.Expr) -> None:
     >>> tree = parse_one("SELECT COUNT(*) FROM t WHERE (a, b) IN ((1, 2), (3, 4)) AND d < NOW()", dialect="duckdb")
     >>> respelled(tree)
     >>> tree.sql()
-    'SELECT COUNT(*) FROM t WHERE (a = 1 AND b = 2 OR a = 3 AND b = 4) AND d < CURRENT_DATE'
+    'SELECT COUNT(*) FROM t WHERE (a = 1 AND b = 2 OR a = 3 AND b = 4) AND d <= CURRENT_DATE'
     """
+    _compare_with_now(tree)
     for node in reversed(list(tree.walk())):  # parts before what they are parts of
         if isinstance(node, exp.CTE | exp.Subquery):
             _name_columns(node)
@@ -83,6 +89,48 @@ def respelled(tree: exp.Expr) -> None:
         new = _respelled(node)
         if new is not None and new is not node:
             node.replace(new)
+
+
+def _compare_with_now(tree: exp.Expr) -> None:
+    """Keep what comparisons with NOW() mean once it is a day: today is before now, and a day is never equal to it.
+
+    >>> from sqlglot import parse_one
+    >>> tree = parse_one("SELECT 1 FROM t WHERE d >= NOW() - INTERVAL 7 DAY AND NOW() BETWEEN a AND b", dialect="duckdb")
+    >>> _compare_with_now(tree)
+    >>> tree.args["where"].this.sql("duckdb")
+    "d > NOW() - INTERVAL '7' DAY AND (NOW() >= a AND NOW() < b)"
+    """
+    for node in list(tree.find_all(exp.Between)):
+        if any(map(_is_now, (node.this, node.args["low"], node.args["high"]))):
+            ends = (
+                exp.GTE(this=node.this.copy(), expression=node.args["low"]),
+                exp.LTE(this=node.this, expression=node.args["high"]),
+            )
+            node.replace(exp.Paren(this=exp.And(this=ends[0], expression=ends[1])))
+    for node in list(tree.find_all(exp.EQ, exp.NEQ, *_BESIDE_NOW, *_TURNED)):
+        left, right = _is_now(node.this), _is_now(node.expression)
+        if left is right:
+            continue
+        if isinstance(node, exp.EQ | exp.NEQ):
+            raise QueryRefused("NOW() is a moment of this day, and no day is equal to it: write CURRENT_DATE.")
+        other = (_TURNED if left else _BESIDE_NOW).get(type(node))
+        if other is not None:
+            node.replace(other(this=node.this, expression=node.expression))
+
+
+def _is_now(node: exp.Expr) -> bool:
+    """Return whether a value is this moment, or a moment some days before or after it."""
+    match node:
+        case exp.Paren():
+            return _is_now(node.this)
+        case exp.Add() | exp.Sub() if isinstance(node.expression, exp.Interval):
+            return _is_now(node.this)
+        case exp.Cast() if node.to.this in _MOMENTS:
+            return _is_now(node.this)
+        case exp.Anonymous():
+            name, parts = str(node.this).upper(), node.expressions
+            return name in _NOW or (name == "DATEADD" and len(parts) == 3 and _is_now(parts[2]))
+    return isinstance(node, exp.CurrentTimestamp | exp.Localtimestamp)
 
 
 def _respelled(node: exp.Expr) -> exp.Expr | None:
@@ -141,7 +189,7 @@ def _function(node: exp.Anonymous) -> exp.Expr | None:
     """Return what a function of another dialect is in the language."""
     parts: list[exp.Expr] = node.expressions
     match str(node.this).upper(), len(parts):
-        case (("NOW" | "GETDATE" | "SYSDATE" | "SYSDATETIME"), 0):
+        case name, 0 if name in _NOW:
             return exp.CurrentDate()
         case "TO_DATE", 2:
             return _day(node)

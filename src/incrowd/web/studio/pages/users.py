@@ -34,7 +34,7 @@ def revoke(request: PageRequest) -> Redirect:
 PAGE = Page(
     "users",
     "Server users",
-    "Who queried the server, what was charged and refused, what remains, and which tokens work.",
+    "Users of the server: their queries, charges and refusals, what remains, and which tokens work.",
     show,
     {"revoke": revoke},
     needs=("policy",),
