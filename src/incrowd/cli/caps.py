@@ -19,7 +19,11 @@ def show_caps(policy: Policy, data: str | None, look: str | None, *, json: bool)
     if json:
         return print_json(caps.to_json())
     lines = [
-        (str(cap.rows), f"± {cap.noise:,}", *([] if cap.kept is None else [f"{100 * cap.kept:.1f} %", f"{cap.lost:,}"]))
+        (
+            str(cap.rows),
+            f"± {cap.noise:,}",
+            *([] if cap.retained is None else [f"{100 * cap.retained:.1f} %", f"{cap.lost:,}"]),
+        )
         for cap in caps.caps
     ]
     header = ("max_rows", f"noise of COUNT(*), ε {caps.epsilon}")

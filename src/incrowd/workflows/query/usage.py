@@ -120,8 +120,8 @@ def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]])
             for share in overview.shares
             if share.analyst == name
         )
-        counts = (outcomes[name, outcome] for outcome in ("answered", "refused", "failed"))
-        yield UserUsage(name, roles.get(name, "no token"), tokens, *counts, spent)
+        answered, refused, failed = (outcomes[name, outcome] for outcome in ("answered", "refused", "failed"))
+        yield UserUsage(name, roles.get(name, "no token"), tokens, answered, refused, failed, spent)
 
 
 def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:

@@ -34,7 +34,7 @@ def revoke(request: PageRequest) -> Redirect:
 PAGE = Page(
     "users",
     "Server users",
-    "Who queried the server, what was charged and refused, what remains, and which tokens work.",
+    "Queries by user, charges, reasons of refusals, remaining budgets, and tokens that work.",
     show,
     {"revoke": revoke},
     needs=("policy",),
