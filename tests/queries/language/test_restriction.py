@@ -65,6 +65,7 @@ LEAVES = (
     "channel = 'web'", "channel <> 'app'", "channel IS NULL", "channel IN ('app', 'Geschäft')", "channel > 'app'",
     "COALESCE(channel, 'web') = 'web'", "UPPER(channel) = 'WEB'", "channel LIKE '_e%'", "NOT channel = 'web'",
     "channel NOT LIKE 'w%'", "channel IS NOT NULL",
+    "channel NOT LIKE '%e%'",
 )  # fmt: skip
 
 

@@ -24,26 +24,45 @@ _FORMATS = ("YYYY-MM-DD", "%Y-%m-%d")
 _PLAIN = re.compile(r"[\w\s%-]*")
 """Patterns that mean the same after SIMILAR TO and after LIKE: no sign in them means more."""
 _TOP = ("SELECT", "TOP")
+_CUTTING = (TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 
 
 def limited(sql: str, tokens: list[Token]) -> str:
-    """Return a query that begins with SELECT TOP n with LIMIT n at its end.
+    """Return a query that begins with SELECT TOP n with LIMIT n at its end, before a comment there.
+
+    Before UNION and the like TOP is about the first part alone: it is left as it is, and refused where it is read.
 
     >>> import sqlglot
     >>> sql = "SELECT TOP 5 sex FROM births;"
     >>> limited(sql, sqlglot.tokenize(sql))
     'SELECT sex FROM births LIMIT 5'
+    >>> sql = "SELECT TOP 5 sex FROM births -- the first"
+    >>> limited(sql, sqlglot.tokenize(sql))
+    'SELECT sex FROM births LIMIT 5'
+    >>> sql = "SELECT TOP 5 sex FROM births UNION ALL SELECT sex FROM deaths"
+    >>> limited(sql, sqlglot.tokenize(sql)) == sql
+    True
     """
     words = tuple(token.text.upper() for token in tokens[:5])
     brackets = words[2:3] == ("(",) and words[4:] == (")",)
     number = tokens[3:4] if brackets else tokens[2:3]
     if words[:2] != _TOP or not number or number[0].token_type is not TokenType.NUMBER:
         return sql
-    if any(token.token_type is TokenType.LIMIT for token in tokens):
+    if any(token.token_type in _CUTTING for token in tokens) or _combined(tokens):
         return sql
-    end = tokens[-1].start if tokens[-1].token_type is TokenType.SEMICOLON else len(sql)
+    end = tokens[-1].start if tokens[-1].token_type is TokenType.SEMICOLON else tokens[-1].end + 1
     rest = sql[tokens[4 if brackets else 2].end + 1 : end].lstrip()
     return f"{sql[: tokens[1].start]}{rest} LIMIT {number[0].text}"
+
+
+def _combined(tokens: list[Token]) -> bool:
+    """Tell whether a query is made of several, outside of parentheses."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
+        if not depth and token.token_type in (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT):
+            return True
+    return False
 
 
 def respelled(tree: exp.Expr) -> None:
@@ -204,7 +223,13 @@ def _name_columns(node: exp.CTE | exp.Subquery) -> None:
     while isinstance(inner, exp.SetOperation):
         inner = inner.this.unnest()
     columns = [] if names is None else names.args.get("columns") or []
-    if not columns or not isinstance(inner, exp.Select) or inner.is_star or len(columns) > len(inner.expressions):
+    if (
+        names is None
+        or not columns
+        or not isinstance(inner, exp.Select)
+        or inner.is_star
+        or len(columns) > len(inner.expressions)
+    ):
         return
     for item, name in zip(inner.expressions, columns, strict=False):
         item.replace(exp.alias_(item.unalias().copy(), name.name, quoted=True))
