@@ -22,7 +22,7 @@ def show_caps(policy: Policy, data: str | None, look: str | None, *, json: bool)
         (
             str(cap.rows),
             f"± {cap.noise:,}",
-            *([] if cap.share is None else [f"{100 * cap.share:.1f} %", f"{cap.lost:,}"]),
+            *([] if cap.retained is None else [f"{100 * cap.retained:.1f} %", f"{cap.lost:,}"]),
         )
         for cap in caps.caps
     ]

@@ -39,7 +39,7 @@ def test_declarations_alone_give_the_noise_and_no_share(tmp_path: Path) -> None:
     caps = caps_of(policy(tmp_path))
     assert [cap.rows for cap in caps.caps] == [1, 2, 3, 4]
     assert caps.best is None
-    assert all(cap.share is None for cap in caps.caps)
+    assert all(cap.retained is None for cap in caps.caps)
     assert not (tmp_path / "ledger.sqlite").exists(), "nothing is charged"
     replaced = caps_of(policy(tmp_path, adjacency="replace-one"))
     assert [cap.noise for cap in caps_of(policy(tmp_path, max_rows=8)).caps][1::2] == [
@@ -51,7 +51,7 @@ def test_a_price_buys_what_each_cap_keeps_and_a_recommendation(tmp_path: Path) -
     caps = caps_of(policy(tmp_path), Fraction(1000), visits())
     assert caps.charged == "1000"
     assert [cap.lost for cap in caps.caps] == [203, 2, 1, 0]
-    assert [cap.share for cap in caps.caps] == [round(part / 704, 3) for part in (501, 702, 703, 704)]
+    assert [cap.retained for cap in caps.caps] == [round(part / 704, 3) for part in (501, 702, 703, 704)]
     assert caps.best is not None
     assert caps.best.rows == 4
 

@@ -246,7 +246,7 @@ def _similar(node: exp.SimilarTo) -> exp.Expr | None:
     if not all(_PLAIN.fullmatch(word) for word in words):
         return None
     either: list[exp.Expr] = [exp.Like(this=node.this.copy(), expression=exp.Literal.string(word)) for word in words]
-    return exp.Paren(this=reduce(lambda one, two: exp.Or(this=one, expression=two), either[1:], either[0]))
+    return exp.Paren(this=reduce(lambda one, two: exp.Or(this=one, expression=two), either))
 
 
 def _members(node: exp.Intersect | exp.Except) -> exp.Expr | None:
@@ -281,7 +281,7 @@ def _name_columns(node: exp.CTE | exp.Subquery) -> None:
         return
     for item, name in zip(inner.expressions, columns, strict=False):
         item.replace(exp.alias_(item.unalias().copy(), name.name, quoted=True))
-    names.set("columns", None)
+    node.args["alias"].set("columns", None)
 
 
 def _pairs(node: exp.In | exp.EQ, pairs: list[exp.Expr]) -> exp.Expr | None:

@@ -31,7 +31,7 @@ class Cap:
     rows: int
     noise: int
     lost: int | None = None
-    share: float | None = None
+    retained: float | None = None
 
     @property
     def error(self) -> int:
@@ -54,7 +54,7 @@ class Caps:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        caps = [{"rows": cap.rows, "noise": cap.noise, "lost": cap.lost, "kept": cap.share} for cap in self.caps]
+        caps = [{"rows": cap.rows, "noise": cap.noise, "lost": cap.lost, "retained": cap.retained} for cap in self.caps]
         best = None if self.best is None else self.best.rows
         return {"epsilon": str(self.epsilon), "caps": caps, "charged": self.charged, "recommended": best}
 
@@ -77,14 +77,14 @@ def caps_of(policy: Policy, price: Fraction | None = None, data: object = None) 
     with open_queries([policy], data) as service:
         reply = service.ask(QueryRequest(sql, QueryTerms(epsilon=price)))
     people = {int(row["n"]): float(row["people"]) for row in reply.answer.rows() if row["n"]}
-    return Caps(epsilon, tuple(_with_losses(noise, people)), str(reply.cost.epsilon))
+    return Caps(epsilon, tuple(_with_rows(noise, people)), str(reply.cost.epsilon))
 
 
-def _with_losses(noise: Sequence[int], people: dict[int, float]) -> list[Cap]:
+def _with_rows(noise: Sequence[int], people: dict[int, float]) -> list[Cap]:
     """Return caps with the rows that they leave out and keep, by noisy numbers of people with 1, 2, … rows."""
     total = sum(rows * many for rows, many in people.items())
     caps = []
     for rows, error in enumerate(noise, start=1):
-        retained = sum(min(held, rows) * many for held, many in people.items())
-        caps.append(Cap(rows, error, math.ceil(total - retained), round(retained / total, 3) if total else 1.0))
+        within = sum(min(held, rows) * many for held, many in people.items())
+        caps.append(Cap(rows, error, math.ceil(total - within), round(within / total, 3) if total else 1.0))
     return caps

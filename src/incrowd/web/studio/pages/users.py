@@ -34,7 +34,7 @@ def revoke(request: PageRequest) -> Redirect:
 PAGE = Page(
     "users",
     "Server users",
-    "Users of the server: their queries, charges and refusals, what remains, and which tokens work.",
+    "Queries by user, charges, reasons of refusals, remaining budgets, and tokens that work.",
     show,
     {"revoke": revoke},
     needs=("policy",),
