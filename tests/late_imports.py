@@ -16,7 +16,7 @@ from typing import Any
 
 
 def main() -> None:
-    from incrowd.engines.readers.reader import hide_pandas
+    from incrowd.engines.hidden_pandas import hide_pandas
 
     hide_pandas()  # as the command line does
     import incrowd.cli.main

@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 from pyarrow import csv
 
 from incrowd import __version__, errors
 from incrowd.cli import entry
-from incrowd.cli.main import VERBS, main
+from incrowd.cli.main import VERBS, application, main
 from incrowd.methods import METHODS
 from tests.cli.running import Runner
 from tests.policies import PEOPLE, people, written
@@ -208,6 +209,15 @@ def test_a_verb_imports_itself_and_the_method_of_its_policy_alone(tmp_path: Path
             f"incrowd.cli.{line.split()[0]}"
         }
         assert {place for place in METHODS.values() if place in loaded} == {METHODS["safe"]}
+
+
+def test_the_help_of_all_verbs_imports_none_and_begins_each_as_its_own_help_does() -> None:
+    code = "import sys; from incrowd.cli.main import main; main(['--help']); print(*sys.modules)"
+    loaded = python("-c", code).stdout.splitlines()[-1].split()
+    assert {"typer", "incrowd.cli.main"} <= set(loaded)
+    assert {"numpy", "pyarrow", "pydantic", *(f"incrowd.cli.{verb}" for verb in VERBS)}.isdisjoint(loaded)
+    commands = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
+    assert {name: (command.help or "").split("\n\n")[0] for name, command in commands.items()} == VERBS
 
 
 def test_main_takes_the_arguments_of_the_process_by_default(

@@ -36,7 +36,7 @@ def start() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         gc.set_threshold(_OBJECTS, 20, 20)
         _read_in_a_worker(sys.argv[1:])
-        from incrowd.engines.readers.reader import hide_pandas
+        from incrowd.engines.hidden_pandas import hide_pandas
 
         hide_pandas()
         from incrowd.cli.main import main

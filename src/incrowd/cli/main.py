@@ -23,51 +23,64 @@ _BAD_INPUT = 2
 _UNEXPECTED = 70
 _INTERRUPTED = 130
 _SHOW_TRACEBACK = "INCROWD_TRACEBACK"
+_COMPLETION = "_INCROWD_COMPLETE"
+"""In the environment of a command that completes words for a shell."""
 _ENDS: dict[int, Callable[[int, FrameType | None], object]] = {signal.SIGTERM: signal.default_int_handler}
 if hasattr(signal, "SIGHUP"):  # Windows has none
     _ENDS[signal.SIGHUP] = lambda _number, _frame: signal.raise_signal(signal.SIGTERM)
 """How signals to end are taken: like Ctrl-C; a hangup is passed on, since a server that is terminated ends gently."""
 
-VERBS = (
-    "profile",
-    "check",
-    "hierarchy",
-    "policy",
-    "import",
-    "plan",
-    "release",
-    "series",
-    "learn",
-    "predict",
-    "export",
-    "query",
-    "coarsen",
-    "verify",
-    "assess",
-    "attack",
-    "estimate",
-    "local",
-    "collect",
-    "graph",
-    "report",
-    "rule",
-    "bounds",
-    "ledger",
-    "access",
-    "consent",
-    "serve",
-    "studio",
-    "config",
-    "doctor",
-)
-"""Every verb, in the order of the help: a module of this folder and, in it, a function or a group of that name."""
+VERBS = {
+    "profile": "Show types and guessed roles of columns, with reasons, and which columns single people out.",
+    "check": "Check whether a table can be published as it is. Exit 0 if yes, 1 if not.",
+    "hierarchy": "Draft and check hierarchies.",
+    "policy": "Check policy files, and print their JSON Schema.",
+    "import": "Import a project of ARX, or metadata of τ-ARGUS, as a policy with hierarchies and data in a new folder.",
+    "plan": "Show a release's guarantee, cost and expected output. Spends nothing. "
+    "Exit 1 if a release would be refused.",
+    "release": "Release a table under a policy.",
+    "series": "Release the same table every period, under one budget.",
+    "synth": "Compare ways to make synthetic rows.",
+    "learn": "Learn a model under a policy.",
+    "predict": "Write the prediction of a model for each row: `prediction`, and `p_CLASS` for every class.",
+    "export": "Write a release in another format.",
+    "query": "Answer one SQL query privately, within the policy's budget.",
+    "coarsen": "Generalize a released table further. "
+    "It reads no original rows, charges nothing and keeps every guarantee.",
+    "verify": "Check a certificate: its files, every claim, recomputed independently, the charge and the signature.",
+    "assess": "Compare a release with the original rows: rows released, information loss, disclosure risk, utility.",
+    "attack": "Attack a release and compare the success rate with a baseline and a control group.",
+    "estimate": "Estimate the original frequency of each category from a table released with method pram.",
+    "local": "Surveys with local randomization.",
+    "collect": "Collect locally randomized reports of a survey.",
+    "graph": "Profile, release, assess and attack a graph.",
+    "report": "Write the report of a release as one self-contained page.",
+    "rule": "Say whether a suppression rule for tables of counts protects each person: by which theorem, or why not.",
+    "bounds": "Calculate guarantees: give all but one parameter, get the missing one.",
+    "ledger": "Privacy budgets and ledger entries.",
+    "access": "Manage who may query a server: roles, tokens and passwords.",
+    "consent": "Record consent, and show its consequences for releases.",
+    "serve": "Answer queries over HTTP, and of PostgreSQL clients with --postgres, until stopped.",
+    "studio": "Open a folder in the browser: from a table to a signed, verified release, without a network.",
+    "config": "Where a command looks for its ledger and keeps its state, and who decided that.",
+    "doctor": "Say what is installed and what each verb needs; "
+    "test random numbers, clock, locks and rights of this machine.",
+}
+"""Every verb, in the order of the help, with the paragraph that its own help begins with.
+
+Each is a module of this folder and, in it, a function or a group of that name.  The help of all of them imports none.
+"""
 
 _ELSEWHERE = {"import": ("importing", "import_project")}
 """Verbs whose name is a word of Python."""
 
 
-def application(words: Sequence[str] = ()) -> typer.Typer:
-    """Return the command line: with the verb that stands first alone, or with all of them, for help and mistakes."""
+def application(words: Sequence[str] | None = None) -> typer.Typer:
+    """Return the command line: all of it, or what some words need of it.
+
+    That is the verb that stands first, alone; or, where no word is a verb, the names of all of them, for help and
+    mistakes.
+    """
     app = typer.Typer(
         help="Hide everyone in a crowd, and prove it: policy in, certified release out.",
         epilog="Exit codes: 0 done or passed, 1 refused or failed a check, 2 bad input, 70 unexpected error, "
@@ -76,7 +89,11 @@ def application(words: Sequence[str] = ()) -> typer.Typer:
         pretty_exceptions_enable=False,
     )
     app.callback()(_start)
+    named = words is not None and _COMPLETION not in os.environ and VERBS.keys().isdisjoint(words)
     for verb in words[:1] if words and words[0] in VERBS else VERBS:
+        if named:
+            app.command(verb, help=VERBS[verb])(_start)
+            continue
         module, name = _ELSEWHERE.get(verb, (verb, verb))
         command = getattr(import_module(f"incrowd.cli.{module}"), name)
         if isinstance(command, typer.Typer):

@@ -195,9 +195,10 @@ def _as_json(profile: TableProfile, written: WrittenDraft | None, options: Profi
 def _seen_from(folder: Path, data: str) -> str:
     """Return how a policy in that folder names the data: a path from there, or an address as it is."""
     from incrowd.core.table import IN_ENGINE
+    from incrowd.engines.readers.remote import public_source
 
-    if "://" in data or data.startswith(IN_ENGINE):
-        return data
+    if "://" in data or data == "-" or data.startswith(IN_ENGINE):
+        return public_source(data)
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 

@@ -64,6 +64,8 @@ def below(words: Words, bound: int, size: int) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
     shift = np.uint64(WORD - (bound - 1).bit_length())
     result = words(size) >> shift
+    if bound & (bound - 1) == 0:  # every draw is below a power of two
+        return result.view(np.int64)
     again = np.flatnonzero(result >= np.uint64(bound))
     while again.size:
         result[again] = words(again.size) >> shift

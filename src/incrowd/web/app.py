@@ -194,7 +194,7 @@ class ServeOrder:
 
 def application() -> FastAPI:
     """Return the application of this worker from the environment; pandas is not imported."""
-    from incrowd.engines.readers.reader import hide_pandas
+    from incrowd.engines.hidden_pandas import hide_pandas
 
     hide_pandas()
     return open_server(ServeOrder.read(os.environ[VARIABLE]))

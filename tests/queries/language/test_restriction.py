@@ -42,6 +42,7 @@ def _groups(where: str, key: str) -> tuple[object, ...] | None:
         ("channel IN ('web', 'app') AND pieces > 2", "channel", ("app", "web")),
         ("NOT channel IN ('web', 'app')", "channel", ("Geschäft", "other")),
         ("channel LIKE 'w%'", "channel", ("web",)),
+        ("channel NOT LIKE 'w%'", "channel", ("Geschäft", "app", "other")),
         ("channel IS NULL OR channel = 'app'", "channel", ("app", None)),
         ("pieces BETWEEN 2 AND 3 OR pieces = 5", "pieces", (2, 3, 5)),
         ("day >= DATE '2025-03-01' AND day < '2025-03-03'", "day", (date(2025, 3, 1), date(2025, 3, 2))),
@@ -64,6 +65,8 @@ def test_what_restricts_nothing_for_sure_leaves_all_groups(where: str) -> None:
 LEAVES = (
     "channel = 'web'", "channel <> 'app'", "channel IS NULL", "channel IN ('app', 'Geschäft')", "channel > 'app'",
     "COALESCE(channel, 'web') = 'web'", "UPPER(channel) = 'WEB'", "channel LIKE '_e%'", "NOT channel = 'web'",
+    "channel NOT LIKE 'w%'", "channel IS NOT NULL",
+    "channel NOT LIKE '%e%'",
 )  # fmt: skip
 
 

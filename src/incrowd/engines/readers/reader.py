@@ -6,15 +6,13 @@ import datetime as dt
 import importlib
 import itertools
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
+from incrowd.engines.hidden_pandas import show_pandas
 from incrowd.errors import IncrowdError, PackageMissing, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -209,34 +207,6 @@ def note_failures(batches: Iterator[pa.RecordBatch], failures: list[Failure]) ->
     except (IncrowdError, KeyboardInterrupt) as error:
         failures.append(error)
         raise
-
-
-class _NoPandas(MetaPathFinder):
-    """Makes every import of pandas fail."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is hidden from the command line.", name=fullname)
-        return None
-
-
-def hide_pandas() -> None:
-    """Hide pandas from this process, unless it is loaded already: other packages import it where it is installed."""
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas())
-
-
-def show_pandas() -> None:
-    """Undo `hide_pandas`.
-
-    >>> hide_pandas()
-    >>> show_pandas()
-    >>> any(isinstance(finder, _NoPandas) for finder in sys.meta_path)
-    False
-    """
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _NoPandas)]
 
 
 _EXACT = 2**53  # up to here a float holds every whole number

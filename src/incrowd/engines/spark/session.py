@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from incrowd.engines.readers.reader import show_pandas
+from incrowd.engines.hidden_pandas import show_pandas
 from incrowd.engines.spark.task import explained
 from incrowd.engines.spark.workers import prepare, ready
 from incrowd.engines.writers.sinks import staging_folder

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.core.cleaning import Cleaning, LetterCase, UnicodeForm
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
@@ -24,8 +24,10 @@ from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
 from incrowd.engines.readers.spelling import Spelling
 from incrowd.errors import InvalidParameter
-from incrowd.methods.graphs.shared.steps import ADD, Connect, Relate
 from incrowd.workflows.policy.sections import CleanSection, ColumnSection, EdgesSection, HierarchySection, TableSection
+
+if TYPE_CHECKING:
+    from incrowd.methods.graphs.shared.steps import Connect
 
 Span = TypeVar("Span", Numbers, Dates)
 
@@ -364,6 +366,8 @@ def edge_rules(section: EdgesSection, *, apart: bool, listed: bool) -> Connect:
 
     Where nodes are not listed, edges add the nodes that they name.
     """
+    from incrowd.methods.graphs.shared.steps import ADD, Connect, Relate
+
     if len(set(section.ends)) < 2 or section.kind in section.ends:
         raise InvalidParameter("the ends and the kind of an edge need separate columns.")
     if len(set(section.kinds)) < len(section.kinds):

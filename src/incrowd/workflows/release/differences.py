@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
@@ -23,11 +23,12 @@ from incrowd.core.steps.step import Step
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
-from incrowd.workflows.assess.released import Levels, ReadRelease, released_of
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import same_people
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import read_certificate
+
+if TYPE_CHECKING:
+    from incrowd.workflows.assess.released import Levels, ReadRelease
 
 _NAMED = 3
 Cell = tuple[str | None, ...]
@@ -133,6 +134,8 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
     """
     if not earlier:
         return ()
+    from incrowd.workflows.assess.released import released_of  # loaded before the charge, for `require_crowds`
+
     ours = released_of(new.certificate, new.folder)
     notes = []
     for release in earlier:
@@ -183,6 +186,8 @@ def published_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
         folder, k, key = Path(facts["published"]), facts["k"], bytes.fromhex(facts.get("commitment key", ""))
     except (OSError, ValueError, KeyError, TypeError):
         return Earlier(release)
+    from incrowd.workflows.verify.verify import read_certificate
+
     try:
         certificate = read_certificate(folder / CERTIFICATE)
         same = certificate.digest() in ledger.conclusions(release)

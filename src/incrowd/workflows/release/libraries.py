@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from incrowd.errors import PackageMissing
+from incrowd.methods import METHODS
 from incrowd.workflows.registry import check_of, names, picture_of
 
 _NEEDED = (
@@ -19,6 +20,8 @@ _NEEDED = (
     "incrowd.engines.writers.files",
 )
 """Modules that are imported where they are used, because not every command uses them."""
+_MASKS, _PAGE_OF_STEPS = "incrowd.methods.perturbation.", "incrowd.workflows.report.steps_page"
+"""Methods that may keep the rows after each step, as those of other distributions may, and the page of these."""
 _OUT_OF_CORE = ("duckdb", "incrowd.engines.spill")
 """Modules that count the rows of people, and the rows of a large file that was written."""
 
@@ -30,6 +33,8 @@ def load_libraries(method: str) -> None:
     """
     for module in _NEEDED:
         _load(module)
+    if METHODS.get(method, _MASKS).startswith(_MASKS):
+        _load(_PAGE_OF_STEPS)
     if method in names():
         check_of(method)
         picture_of(method)

@@ -22,11 +22,10 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
-from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodRows
+from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodFilter
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
-from incrowd.workflows.consent.changes import require_crowds
 from incrowd.workflows.consent.place import person_column
 from incrowd.workflows.consent.preconditions import require_day
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
@@ -40,7 +39,6 @@ from incrowd.workflows.release.differences import Earlier
 from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
-from incrowd.workflows.release.running import running_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +133,15 @@ def prepared_table(
     with engine_of(order.policy.engine, data) as engine:
         prepared = prepare(order, data, engine, progress, hold_out)
         table = Table(order.policy.schema, prepared.reading, engine)
-        require_crowds(order.policy, order.background.earlier, table, order.background.consent)
+        _require_crowds(order, table)
         yield prepared
+
+
+def _require_crowds(order: PolicyOrder, table: Table) -> None:
+    if order.background.earlier or order.background.consent is not None:
+        from incrowd.workflows.consent.changes import require_crowds
+
+        require_crowds(order.policy, order.background.earlier, table, order.background.consent)
 
 
 def prepare(
@@ -158,8 +163,8 @@ def prepare(
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    admitted = _in_period(policy, source, _admitted(engine, source, policy, order.background.consent))
-    reading = source if policy.calendar is None else _in_period(policy, source, None) or source
+    admitted = _in_period(policy, engine, source, _admitted(engine, source, policy, order.background.consent))
+    reading = source if policy.calendar is None else _in_period(policy, engine, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
     fingerprint = _fingerprint(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
     ledger = ensure_book(policy, order.background.ledger)
@@ -175,25 +180,26 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
-    opened: Any = running_rows(policy, ledger, table) if policy.method.running else table
+    opened: Any = _running(policy, ledger, table) if policy.method.running else table
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
     return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
 
 
-def _in_period(policy: Policy, source: Rows, admitted: Rows | None) -> Any:
+def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
+    from incrowd.workflows.release.running import running_rows
+
+    return running_rows(policy, ledger, table)
+
+
+def _in_period(policy: Policy, engine: Engine, source: Rows, admitted: Rows | None) -> Any:
     """Return the rows of the period that is read, of admitted people where there is a gate; None for all rows."""
     calendar, label = policy.calendar, policy.period
     if calendar is None:
         return admitted
     if label is None:
         raise InvalidParameter("this policy has periods: choose one, with incrowd series.")
-    if not isinstance(policy.engine, Local):
-        raise InvalidParameter(
-            "periods are read here, not on a cluster: leave --engine out, or let the cluster write the rows of a "
-            "period to a file."
-        )
-    return PeriodRows(admitted or source, calendar, label, policy.schema[calendar.decides])
+    return engine.in_period(admitted or source, PeriodFilter(calendar, label, policy.schema[calendar.decides]))
 
 
 def _admitted(engine: Engine, source: Opened, policy: Policy, consent: ConsentSnapshot | None) -> Rows | None:
@@ -230,7 +236,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     """
     require_outside_rules(policy)
     source = open_data(data, policy, engine)
-    rows = _in_period(policy, source, _admitted(engine, source, policy, admit(policy, data))) or source
+    rows = _in_period(policy, engine, source, _admitted(engine, source, policy, admit(policy, data))) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     fingerprint = _fingerprint(engine, rows, policy, key, progress)
     ledger = find_book(policy)
