@@ -100,13 +100,13 @@ def _compare_with_now(tree: exp.Expr) -> None:
     >>> tree.args["where"].this.sql("duckdb")
     "d > NOW() - INTERVAL '7' DAY AND (NOW() >= a AND NOW() < b)"
     """
-    for node in list(tree.find_all(exp.Between)):
-        if any(map(_is_now, (node.this, node.args["low"], node.args["high"]))):
+    for between in list(tree.find_all(exp.Between)):
+        if any(map(_is_now, (between.this, between.args["low"], between.args["high"]))):
             ends = (
-                exp.GTE(this=node.this.copy(), expression=node.args["low"]),
-                exp.LTE(this=node.this, expression=node.args["high"]),
+                exp.GTE(this=between.this.copy(), expression=between.args["low"]),
+                exp.LTE(this=between.this, expression=between.args["high"]),
             )
-            node.replace(exp.Paren(this=exp.And(this=ends[0], expression=ends[1])))
+            between.replace(exp.Paren(this=exp.And(this=ends[0], expression=ends[1])))
     for node in list(tree.find_all(exp.EQ, exp.NEQ, *_BESIDE_NOW, *_TURNED)):
         left, right = _is_now(node.this), _is_now(node.expression)
         if left is right:
