@@ -1,7 +1,7 @@
 """Graphs of a million nodes: degree anonymity, degree distribution and triangles, beside a floor and networkx.
 
-    python bench/graphs.py                          # 1M nodes, 10M edges
-    python bench/graphs.py --nodes 100000 --edges 1000000
+    python -m bench.graphs                          # 1M nodes, 10M edges
+    python -m bench.graphs --nodes 100000 --edges 1000000
 
 Edges are drawn with ends by weights that fall like a power, and written as Parquet.  Each figure is a release through
 the whole road (policy, validation, ledger, certificate, files, check) with real coins, in a process of its own: CPU
@@ -32,6 +32,8 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
+from bench.rows import HEAD, Row, finish, show
+
 RELEASES: dict[str, dict[str, Any]] = {
     "degree-anonymity, k = 10": {"method": "degree-anonymity", "k": 10},
     "degree-distribution, edges": {"method": "degree-distribution", "epsilon": 1},
@@ -39,6 +41,14 @@ RELEASES: dict[str, dict[str, Any]] = {
     "degree-sequence": {"method": "degree-sequence", "epsilon": 1},
     "triangles": {"method": "subgraph-count", "count": "triangles", "epsilon": 1},
 }
+
+
+GOALS = {
+    "degree-anonymity, k = 10": 10 / 2.2,
+    "degree-distribution, edges": 5 / 2.2,
+    "triangles": 15 / 2.2,
+}
+"""How many times the floor, at 10M edges."""
 
 
 def write(folder: Path, nodes: int, edges: int, seed: int = 0) -> None:
@@ -94,7 +104,7 @@ def networkx(folder: Path) -> None:
 
 def measured(folder: Path, job: str) -> tuple[float, float, float] | None:
     """Run a job in a process of its own: CPU seconds, seconds, and peak memory in MB; None if it cannot run."""
-    words = [sys.executable, __file__, "--job", job, "--folder", str(folder)]
+    words = [sys.executable, "-m", "bench.graphs", "--job", job, "--folder", str(folder)]
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     if found.returncode:
         print(found.stderr.strip().splitlines()[-1:])
@@ -123,7 +133,8 @@ def main() -> None:
     if given.job:
         run(given.folder, given.job)
         return
-    print(f"{'':32}{'CPU s':>9}{'s':>9}{'MB':>9}{'floors':>9}")
+    rows = list[Row]()
+    print(HEAD)
     with tempfile.TemporaryDirectory() as name:
         whole, tenth = Path(name) / "whole", Path(name) / "tenth"
         for folder, part, jobs in ((tenth, 10, ["networkx", *RELEASES]), (whole, 1, list(RELEASES))):
@@ -135,7 +146,10 @@ def main() -> None:
                 found = measured(folder, job)
                 if found is not None:
                     base = base or found[0]
-                    print(f"{job:32}{found[0]:9.1f}{found[1]:9.1f}{found[2]:9.0f}{found[0] / base:9.1f}", flush=True)
+                    work = f"{job}, {given.edges // part:,} edges"
+                    goal = GOALS.get(job) if part == 1 else None
+                    rows.append(show(Row(work, found[0], base, "DuckDB", goal, megabytes=found[2])))
+    finish(rows)
 
 
 if __name__ == "__main__":

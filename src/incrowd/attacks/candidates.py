@@ -87,10 +87,14 @@ def match(published: PublishedTable, people: pa.Table, column: str, slack: float
             raise InvalidParameter(
                 f"{column!r} is not a column of {source}, so rows cannot be matched by it. Name columns of both."
             )
-    values, labels = CodedColumns.of(people.column(column)), CodedColumns.of(published.table.column(column))
+    values, labels = CodedColumns.of(people.column(column)), _labels(published, column)
     cover = cover_of(values.texts, labels.texts, published.lookups.get(column), slack)
     moved = published.masks is None or column in published.masks
     return ColumnMatch(values, labels, cover, _near(values, labels) if moved and slack is None else None)
+
+
+def _labels(published: PublishedTable, column: str) -> CodedColumns:
+    return published.once(("labels", column), lambda: CodedColumns.of(published.table.column(column)))
 
 
 def _near(values: CodedColumns, labels: CodedColumns) -> NDArray[np.float64] | None:
@@ -237,7 +241,9 @@ def codes_of(published: PublishedTable, columns: Sequence[str]) -> Codes:
     """Return one code for the tuple of some columns of each published row."""
     if not columns:
         return np.zeros(published.table.num_rows, np.int64)
-    return distinct([CodedColumns.of(published.table.column(name)).codes for name in columns])[1]
+    return published.once(
+        ("codes", *columns), lambda: distinct([_labels(published, name).codes for name in columns])[1]
+    )
 
 
 def _levels(classes: Codes) -> list[tuple[Codes, int]]:

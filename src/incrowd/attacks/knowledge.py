@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,9 @@ from incrowd.errors import InvalidParameter
 if TYPE_CHECKING:
     from incrowd.attacks.finding import Finding
 
+Part = TypeVar("Part")
+_PARTS = 24
+"""Parts of a search that a table keeps, the newest: a sweep over many columns makes many more."""
 _NEAR = 0.05  # of the range: a guess this near counts as right
 _SUBSETS = 64  # each combination is an attack of its own, and intervals widen with their number
 
@@ -36,6 +39,21 @@ class PublishedTable:
     count: str | None = None
     earlier: tuple[PublishedTable, ...] = ()
     masks: Mapping[str, Displacement] | None = None
+    _shared: dict[tuple[Hashable, ...], tuple[Any, tuple[object, ...]]] = field(default_factory=dict, init=False)
+
+    def once(self, what: tuple[Hashable, ...], make: Callable[[], Part], *sources: object) -> Part:
+        """Return what `make` computes from this table and other `sources`; attacks on one table share it.
+
+        It depends on `what` and on these very objects alone, which are kept with it.
+        """
+        key = (*what, *map(id, sources))
+        if key not in self._shared:
+            made = make()
+            if len(self._shared) >= _PARTS:
+                del self._shared[next(iter(self._shared))]
+            self._shared[key] = (made, sources)
+        part: Part = self._shared[key][0]
+        return part
 
     @property
     def columns(self) -> tuple[str, ...]:

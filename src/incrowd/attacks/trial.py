@@ -31,7 +31,10 @@ Hits = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Everybody who is attacked: people in the data, then the control group; at most `knowledge.trials` of each."""
+    """Everybody who is attacked: people in the data, then the control group; at most `knowledge.trials` of each.
+
+    Attacks on one table by one attacker have the same people, and find them in the same classes of rows.
+    """
 
     published: PublishedTable
     knowledge: Knowledge
@@ -41,11 +44,11 @@ class Trial:
     @classmethod
     def of(cls, published: PublishedTable, knowledge: Knowledge, control: pa.Table | None) -> Trial:
         """Sample those who are attacked."""
-        people = sampled(knowledge.people, knowledge.trials, knowledge.seed)
-        if not people.num_rows or not published.table.num_rows:
+        draw, of = ("people", knowledge.trials, knowledge.seed), (knowledge.people, control)
+        everyone, inside = published.once(draw, lambda: _everyone(knowledge, control), *of)
+        if not inside or not published.table.num_rows:
             raise InvalidParameter("nobody can be attacked: the data and the published table both need rows.")
-        control_people = None if control is None else sampled(control, knowledge.trials, knowledge.seed)
-        return cls(published, knowledge, together(people, control_people), people.num_rows)
+        return cls(published, knowledge, everyone, inside)
 
     @cached_property
     def known_columns(self) -> tuple[str, ...]:
@@ -74,12 +77,18 @@ class Trial:
     @cached_property
     def search(self) -> CandidateSearch:
         """The published rows that fit everybody in the known columns."""
-        return CandidateSearch.of(self.published, self.everyone, self.known_columns, self.knowledge)
+        return self._once("search", CandidateSearch.of)
 
     @cached_property
     def matches(self) -> CandidateSearch:
         """The same by distance in masked columns: the nearest published rows count as a person's."""
-        return NearestSearch.of(self.published, self.everyone, self.known_columns, self.knowledge)
+        return self._once("matches", NearestSearch.of)
+
+    def _once(self, what: str, make: Callable[..., CandidateSearch]) -> CandidateSearch:
+        people, knowledge, columns = self.everyone, self.knowledge, self.known_columns
+        return self.published.once(
+            (what, columns), lambda: make(self.published, people, columns, knowledge), people, knowledge
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -174,3 +183,10 @@ def first_rows(codes: Codes, codes_sought: Codes) -> Codes:
     distinct_codes, first = np.unique(codes, return_index=True)
     places = np.minimum(np.searchsorted(distinct_codes, codes_sought), len(distinct_codes) - 1)
     return np.where(codes_sought >= 0, first[places], NONE)
+
+
+def _everyone(knowledge: Knowledge, control: pa.Table | None) -> tuple[pa.Table, int]:
+    """Return samples of the people in the data and of the control group in one table, and the size of the first."""
+    people = sampled(knowledge.people, knowledge.trials, knowledge.seed)
+    outside = None if control is None else sampled(control, knowledge.trials, knowledge.seed)
+    return together(people, outside), people.num_rows

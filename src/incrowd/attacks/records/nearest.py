@@ -22,6 +22,8 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
 from incrowd.errors import InvalidParameter
 
+_FEW = 4
+"""Distances of numbers are computed once for equal pairs where these are at most a quarter of all."""
 _CELLS = 1 << 22  # distances in memory at a time: 32 MB
 Numbers = NDArray[np.float64]
 
@@ -70,8 +72,10 @@ def _least(far: Numbers, number: int) -> Codes:
     if number == 1:
         return np.asarray(far.argmin(axis=1)[:, None], np.int64)
     edge = np.partition(far, number - 1, axis=1)[:, number - 1 : number]
-    near = np.where(far <= edge, far, np.inf)
-    return np.asarray(np.argsort(near, axis=1, kind="stable")[:, :number], np.int64)
+    owner, place = np.nonzero(far <= edge)
+    order = np.lexsort((place, far[owner, place], owner))
+    first = np.searchsorted(owner, np.arange(len(far)))
+    return np.asarray(place[order][first[:, None] + np.arange(number)], np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,15 +106,20 @@ class _Apart:
 
     def between(self, values: Codes, labels: Codes) -> Numbers:
         """Return the distance of each value from each label, from their codes."""
-        if self.reach is not None:
-            value, low, high = self.values[values][:, None], self.low[labels][None, :], self.high[labels][None, :]
-            far = np.maximum(0.0, np.maximum(low - value, value - high)) / self.reach
-            return np.asarray(np.nan_to_num(far, nan=1.0))
         distinct_values, back = np.unique(values, return_inverse=True)
+        if self.reach is not None:
+            if _FEW * len(distinct_values) * len(self.low) > len(values) * len(labels):
+                return self._far(values, labels)
+            return np.asarray(self._far(distinct_values, np.arange(len(self.low)))[back][:, labels])
         apart = np.ones((len(distinct_values), len(self.low)))
         for place, value in enumerate(distinct_values):
             apart[place, self.column.cover.labels_of(int(value))] = 0.0
         return np.asarray(apart[back][:, labels])
+
+    def _far(self, values: Codes, labels: Codes) -> Numbers:
+        value, low, high = self.values[values][:, None], self.low[labels][None, :], self.high[labels][None, :]
+        far = np.maximum(0.0, np.maximum(low - value, value - high)) / (self.reach or 1.0)
+        return np.asarray(np.nan_to_num(far, nan=1.0))
 
 
 def linkability(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
