@@ -189,22 +189,10 @@ def watch(worker: int, receiver: Connection, limits: Limits, tell: Tell | None =
                 f"stopped at {used / 1e6:,.0f} MB of memory: reading took more than files of this size need. A file "
                 f"can be made to do this. {_LIFT}"
             )
-        if limits.clock is not None and time.monotonic() > start + limits.clock * _crowding():
+        if limits.clock is not None and time.monotonic() > start + limits.clock:
             raise LimitExceeded(_late())
         if tell is not None:  # even where nothing is new: who is told can end the work
             tell(*progress)
-
-
-def _crowding() -> float:
-    """Return among how many processes a core is shared on average, at least 1: waiting for one is not the file's doing.
-
-    >>> _crowding() >= 1
-    True
-    """
-    try:
-        return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-    except OSError:
-        return 1.0
 
 
 def _peak_memory(process: int) -> int:
