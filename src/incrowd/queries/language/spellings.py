@@ -95,7 +95,8 @@ def _compare_with_now(tree: exp.Expr) -> None:
     """Keep what comparisons with NOW() mean once it is a day: today is before now, and a day is never equal to it.
 
     >>> from sqlglot import parse_one
-    >>> tree = parse_one("SELECT 1 FROM t WHERE d >= NOW() - INTERVAL 7 DAY AND NOW() BETWEEN a AND b", dialect="duckdb")
+    >>> sql = "SELECT 1 FROM t WHERE d >= NOW() - INTERVAL 7 DAY AND NOW() BETWEEN a AND b"
+    >>> tree = parse_one(sql, dialect="duckdb")
     >>> _compare_with_now(tree)
     >>> tree.args["where"].this.sql("duckdb")
     "d > NOW() - INTERVAL '7' DAY AND (NOW() >= a AND NOW() < b)"
