@@ -26,9 +26,9 @@ ON_SPARK = Spark(master=spark.MASTER, config=spark.CONFIG)
 
 
 def stays() -> pa.Table:
-    """Return stays of people who return, some without a date."""
+    """Return stays of people who return, each in one ward, some without a date."""
     days = ["2025-01-31", "2025-02-01", "2025-02-14", None, "2025-03-09"]
-    rows = [(f"p{n % 17}", "B" if n % 3 else "Ärzte", days[n % len(days)]) for n in range(85)]
+    rows = [(f"p{n % 17}", "B" if n % 17 % 3 else "Ärzte", days[n % len(days)]) for n in range(85)]
     rows = [row for row in rows if row[2] != days[0] or int(row[0][1:]) < 9]  # the others come in February first
     names = ("patient", "ward", "discharged")
     return pa.table({name: pa.array([row[at] for row in rows], pa.string()) for at, name in enumerate(names)})
