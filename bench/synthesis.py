@@ -16,7 +16,7 @@ dependence are as in the usual extract, the values are invented.
 FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax and pandas,
 FOLDER/datasynthesizer/bin/python with DataSynthesizer, FOLDER/smartnoise/bin/python with smartnoise-synth, and
 FOLDER/sdmetrics/bin/python with sdmetrics, which scores all of them.  A peer that is not there is left out; one that
-takes longer than its limit is stopped and says so.
+uses more CPU than its limit is stopped and says so.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,7 +60,7 @@ PEERS = {
     "smartnoise aim": ("smartnoise", "smartnoise_synth", "aim"),
     "mbi_aim": ("mbi", "mbi_aim"),
 }
-LIMIT, TRIPLES = 900, 300  # seconds for a peer; tables of three columns that are compared
+LIMIT, TRIPLES = 900, 300  # CPU seconds of a peer's process; tables of three columns that are compared
 
 
 def adult() -> pa.Table:
@@ -134,12 +136,18 @@ def peer(name: str, python: Path, codes: Codes, sizes: list[int]) -> tuple[Codes
 
 
 def _told(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limited)
+    if done.returncode == -signal.SIGXCPU:
+        raise subprocess.TimeoutExpired(command, LIMIT)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         raise SystemExit(f"{command[1]} failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(lines[-1])
     return found
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
 
 
 def coded(table: pa.Table, columns: dict[str, Any]) -> Codes:

@@ -112,3 +112,21 @@ def scripts(number: int, seed: int = 3) -> list[list[int]]:
     chance = np.random.default_rng(seed)
     found = [[int(word) for word in chance.integers(0, 2**64, size=400, dtype=np.uint64)] for _ in range(number)]
     return [[0] * 400, [2**64 - 1] * 6 + found[0], [word >> 8 << 8 for word in found[-1]], *found]
+
+
+ROUNDS: dict[str, Any] = TRAVEL | {"name": "rounds", "rounds": {"count": "12"}}
+"""A survey in which each person answers in one of twelve rounds."""
+MEMOIZED: dict[str, Any] = TRAVEL | {
+    "name": "memoized",
+    "epsilon": "4",
+    "rounds": {"count": "12", "form": "memoized", "distinct": "2", "instant": "2"},
+}
+"""A survey in which people answer every round by permanent answers."""
+RAPPOR: dict[str, Any] = MEMOIZED | {
+    "answers": "all",
+    "epsilon": "6",
+    "questions": {
+        "travel": {"categories": ["walk", "bike", "bus", "car"], "mechanism": "rappor"},
+        "ill": {"categories": ["yes", "no"]},
+    },
+}

@@ -9,8 +9,13 @@ SELECT CAST("orders"."day" AS date) AS "day", SUM("orders"."pieces") AS "sum" FR
 SELECT "regions"."land" AS "land", COUNT(*) AS "count" FROM "public"."orders" LEFT JOIN "public"."regions" ON "orders"."region" = "regions"."region" GROUP BY "regions"."land" ORDER BY "count" DESC, "regions"."land" ASC LIMIT 3;
 SELECT FLOOR("orders"."amount" / 100) * 100 AS "bin", COUNT(*) AS "count" FROM "public"."orders" GROUP BY FLOOR("orders"."amount" / 100) * 100;
 SELECT * FROM "public"."orders" LIMIT 2000;
+-- rightly, instead: SELECT COUNT(*), SUM("amount"), AVG("amount") FROM "public"."orders";
 SELECT "orders"."channel", "orders"."region", COUNT(*) FROM "public"."orders" GROUP BY 1, 2 ORDER BY 1, 2;
 SELECT CASE WHEN "orders"."amount" > 250 THEN 'high' ELSE 'low' END AS "class", COUNT(*) AS "count" FROM "public"."orders" GROUP BY CASE WHEN "orders"."amount" > 250 THEN 'high' ELSE 'low' END;
+SELECT DATE_TRUNC('month', CAST("public"."orders"."day" AS timestamp)) AS "day", SUM("public"."orders"."amount") AS "sum" FROM "public"."orders" WHERE "public"."orders"."day" >= DATE_TRUNC('month', CAST((NOW() + INTERVAL '-12 month') AS timestamp)) GROUP BY DATE_TRUNC('month', CAST("public"."orders"."day" AS timestamp)) ORDER BY 1 ASC;
+SELECT COUNT(*) AS "count" FROM "public"."orders" WHERE "public"."orders"."day" >= timestamp with time zone '2025-03-01 00:00:00.000Z' AND "public"."orders"."day" < timestamp with time zone '2025-04-01 00:00:00.000Z';
+SELECT CAST(EXTRACT(isodow FROM "public"."orders"."day") AS integer) AS "day", COUNT(*) AS "count" FROM "public"."orders" GROUP BY CAST(EXTRACT(isodow FROM "public"."orders"."day") AS integer);
+SELECT SUM(CASE WHEN "public"."orders"."express" = TRUE THEN 1 ELSE 0.0 END) AS "count-where", CAST(COUNT(*) AS float) AS "count" FROM "public"."orders";
 -- style: Superset
 SELECT channel AS channel, SUM(amount) AS "SUM(amount)" FROM public.orders WHERE day >= TO_DATE('2025-01-01', 'YYYY-MM-DD') GROUP BY channel ORDER BY "SUM(amount)" DESC LIMIT 100;
 SELECT DATE_TRUNC('week', day) AS __timestamp, COUNT(*) AS count FROM public.orders GROUP BY DATE_TRUNC('week', day) ORDER BY count DESC LIMIT 10000;
@@ -23,6 +28,10 @@ SELECT SUM(CASE WHEN express THEN 1 ELSE 0 END) * 1.0 / COUNT(*) AS share FROM p
 SELECT DATE_TRUNC('day', day) AS d, channel, AVG(amount) AS a FROM public.orders WHERE day >= '2025-05-05' AND day < '2025-05-12' GROUP BY 1, 2 ORDER BY a DESC;
 SELECT * FROM public.orders WHERE 1 = 0;
 SELECT channel, APPROX_COUNT_DISTINCT(customer) AS people FROM public.orders GROUP BY channel;
+SELECT DATE_TRUNC('month', day) AS __timestamp, channel AS channel, COUNT(DISTINCT customer) AS "COUNT_DISTINCT(customer)" FROM public.orders JOIN (SELECT channel AS channel__, COUNT(*) AS mme_inner__ FROM public.orders GROUP BY channel ORDER BY mme_inner__ DESC LIMIT 3) AS anon_1 ON channel = channel__ GROUP BY DATE_TRUNC('month', day), channel LIMIT 1000;
+-- instead: SELECT DATE_TRUNC('month', day) AS __timestamp, channel AS channel, COUNT(DISTINCT customer) AS people FROM public.orders GROUP BY DATE_TRUNC('month', day), channel LIMIT 1000;
+SELECT channel AS channel, AVG(amount) AS "AVG(amount)" FROM public.orders WHERE day >= TO_TIMESTAMP('2025-01-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND day < TO_TIMESTAMP('2025-07-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') GROUP BY channel LIMIT 1000;
+SELECT COUNT(*) AS count FROM (SELECT * FROM public.orders WHERE express) AS virtual_table;
 -- style: Tableau
 SELECT SUM(1) AS "sum:Number of Records:ok" FROM "public"."orders" "orders" HAVING (COUNT(1) > 0);
 SELECT "orders"."channel" AS "channel", SUM("orders"."amount") AS "sum:amount:ok" FROM "public"."orders" "orders" GROUP BY 1;
@@ -33,7 +42,11 @@ SELECT MEDIAN("orders"."amount") AS "med" FROM "public"."orders" "orders";
 SELECT "regions"."land" AS "land", SUM("orders"."pieces") AS "sum:pieces:ok" FROM "public"."orders" "orders" INNER JOIN "public"."regions" "regions" ON ("orders"."region" = "regions"."region") GROUP BY 1;
 SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY "orders"."amount") AS "p90" FROM "public"."orders" "orders";
 SELECT "orders"."customer" AS "customer", SUM("orders"."amount") AS "s" FROM "public"."orders" "orders" GROUP BY 1;
+-- rightly, instead: SELECT "t"."s", COUNT(*) FROM (SELECT "customer", FLOOR(SUM("amount") / 500) AS "s" FROM "orders" GROUP BY "customer") "t" GROUP BY "t"."s";
 SELECT STDDEV_SAMP("orders"."amount") AS "std", VAR_SAMP("orders"."amount") AS "var" FROM "public"."orders" "orders";
+SELECT CAST(DATE_TRUNC('QUARTER', CAST("orders"."day" AS TIMESTAMP)) AS DATE) AS "tqr:day:ok", COUNT(1) AS "cnt" FROM "public"."orders" "orders" GROUP BY 1;
+SELECT AVG("orders"."day") AS "avg:day:ok", "orders"."channel" AS "channel" FROM "public"."orders" "orders" GROUP BY 2;
+SELECT MIN("orders"."day") AS "min", MAX("orders"."day") AS "max" FROM "public"."orders" "orders" WHERE ("orders"."day" >= TIMESTAMP '2025-01-01 00:00:00.000') HAVING (COUNT(1) > 0);
 -- style: Power BI
 SELECT TOP 5 region, COUNT(*) AS n FROM orders GROUP BY region ORDER BY n DESC;
 SELECT "rows"."channel" AS "channel", SUM("rows"."amount") AS "a0" FROM (SELECT "channel", "amount" FROM "public"."orders") "rows" GROUP BY "channel";
@@ -46,6 +59,9 @@ SELECT DISTINCT channel FROM orders;
 SELECT COUNT(channel) AS c FROM orders;
 SELECT AVG(CAST(pieces AS DOUBLE PRECISION)) AS a FROM orders WHERE NOT (channel = 'web');
 SELECT SUM(amount) FILTER (WHERE express) AS e, SUM(amount) FILTER (WHERE NOT express) AS o FROM orders;
+SELECT TOP (10) "channel", COUNT_BIG(*) AS "n" FROM "orders" WHERE "day" >= DATEADD(month, -3, CURRENT_DATE) GROUP BY "channel" ORDER BY "n" DESC;
+SELECT ISNULL("channel", 'none') AS "c", SUM("amount") AS "a0" FROM "orders" GROUP BY ISNULL("channel", 'none');
+SELECT "t"."c", "t"."n" FROM (SELECT "channel", COUNT(*) FROM "orders" GROUP BY "channel") AS "t"("c", "n") ORDER BY "n" DESC;
 -- style: Looker
 SELECT orders.channel AS "orders.channel", COUNT(*) AS "orders.count" FROM orders AS orders GROUP BY 1 ORDER BY 2 DESC LIMIT 500;
 SELECT DATE(orders.day) AS "orders.created_date", COALESCE(SUM(orders.amount), 0) AS "orders.total" FROM orders WHERE ((orders.day >= DATE '2025-01-01' AND orders.day < DATE '2025-01-15')) GROUP BY 1 ORDER BY 1 DESC LIMIT 500;
@@ -57,6 +73,8 @@ SELECT orders.region, AVG(orders.amount) AS a, MIN(orders.amount) AS lo, MAX(ord
 SELECT COUNT(*) AS n FROM orders WHERE orders.channel LIKE 'w%' AND orders.region NOT IN ('Köln');
 SELECT 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS pct, channel FROM orders GROUP BY channel;
 SELECT channel, RANK() OVER (ORDER BY SUM(amount) DESC) AS r FROM orders GROUP BY channel;
+SELECT (TO_CHAR(DATE_TRUNC('month', orders.day), 'YYYY-MM')) AS "orders.created_month", COUNT(*) AS "orders.count" FROM public.orders AS orders WHERE ((( orders.day ) >= ((SELECT TIMESTAMP '2025-01-01 00:00:00')) AND ( orders.day ) < (TIMESTAMP '2025-07-01 00:00:00'))) GROUP BY 1 LIMIT 500;
+SELECT orders.pieces || ' pieces' AS "orders.label", COUNT(*) AS "orders.count" FROM orders GROUP BY 1 ORDER BY 2 DESC LIMIT 500;
 -- style: dbt
 WITH base AS (SELECT * FROM orders), f AS (SELECT * FROM base WHERE express) SELECT channel, COUNT(*) AS n FROM f GROUP BY channel;
 SELECT DATE_TRUNC('quarter', day) AS metric_time, SUM(amount) AS revenue FROM orders GROUP BY DATE_TRUNC('quarter', day);
@@ -69,6 +87,9 @@ SELECT AVG(n) AS per_customer FROM (SELECT customer, COUNT(*) AS n FROM orders G
 SELECT COUNT(*) AS n FROM (SELECT customer FROM orders GROUP BY customer HAVING COUNT(*) > 1) AS t;
 SELECT SUM(pieces) AS p FROM orders WHERE day > CURRENT_DATE - INTERVAL '30 days';
 SELECT channel, COUNT(*) AS n FROM orders GROUP BY ALL;
+WITH daily (d, n) AS (SELECT day, COUNT(*) FROM orders WHERE day >= '2025-06-01' AND day < '2025-06-08' GROUP BY day) SELECT d, n, AVG(n) OVER (ORDER BY d ROWS BETWEEN 6 PRECEDING AND CURRENT ROW) AS rolling FROM daily;
+SELECT COUNT(*) AS failures FROM orders WHERE channel NOT IN ('web', 'app');
+SELECT COUNT(*) AS n FROM orders WHERE channel = ANY(ARRAY['web', 'app']);
 -- style: TPC-H
 SELECT channel, region, SUM(pieces) AS q, SUM(amount) AS p, SUM(amount * (1 - 0.05)) AS d, AVG(pieces) AS aq, COUNT(*) AS n FROM orders WHERE day <= DATE '2025-12-01' - INTERVAL '90' DAY GROUP BY channel, region ORDER BY channel, region;
 SELECT regions.land, SUM(orders.amount) AS revenue FROM orders, regions WHERE orders.region = regions.region AND orders.day >= DATE '2025-01-01' AND orders.day < DATE '2025-01-01' + INTERVAL '1' YEAR GROUP BY regions.land ORDER BY revenue DESC;
@@ -82,10 +103,13 @@ SELECT COUNT(DISTINCT customer) AS n FROM orders WHERE channel <> 'web' AND NOT 
 SELECT COUNT(DISTINCT orders.customer) AS n FROM orders JOIN returns ON orders.customer = returns.customer WHERE returns.reason = 'broken';
 SELECT COUNT(*) AS n FROM orders WHERE NOT EXISTS (SELECT * FROM returns WHERE returns.customer = orders.customer);
 SELECT region, AVG(amount) AS a FROM orders WHERE amount > (SELECT AVG(amount) FROM orders) GROUP BY region;
+-- instead: SELECT region, AVG(amount) AS a FROM orders WHERE amount > 250 GROUP BY region;
 SELECT channel, SUM(amount) AS s FROM orders GROUP BY channel HAVING SUM(amount) > (SELECT SUM(amount) * 0.2 FROM orders) ORDER BY s DESC;
 SELECT SUM(amount) / 7.0 AS avg_yearly FROM orders WHERE channel = 'app';
 SELECT customer, SUM(amount) AS s FROM orders GROUP BY customer ORDER BY s DESC LIMIT 10;
+-- rightly, instead: SELECT QUANTILE(s, 0.9) AS s FROM (SELECT customer, SUM(amount) AS s FROM orders GROUP BY customer) AS t;
 SELECT land, COUNT(*) AS n FROM regions LEFT JOIN orders ON regions.region = orders.region GROUP BY land;
+-- instead: SELECT land, COUNT(orders.region) AS n FROM regions LEFT JOIN orders ON regions.region = orders.region GROUP BY land;
 SELECT regions.land, COUNT(orders.amount) AS n FROM regions LEFT JOIN orders ON regions.region = orders.region GROUP BY regions.land;
 SELECT COUNT(*) AS n FROM orders WHERE (channel, region) IN (('web', 'Köln'), ('app', '東京'));
 SELECT SUBSTRING(channel FROM 1 FOR 2) AS code, COUNT(*) AS n FROM orders GROUP BY SUBSTRING(channel FROM 1 FOR 2);
@@ -118,10 +142,12 @@ SELECT channel, COUNT(*) AS n FROM orders WHERE amount >= 100 AND amount < 200 G
 SELECT COUNT(DISTINCT region) AS n FROM orders WHERE channel = 'web';
 SELECT day, LAST_VALUE(SUM(amount)) OVER (ORDER BY day) AS v FROM orders WHERE day < '2025-01-04' GROUP BY day;
 SELECT region, amount FROM orders WHERE amount > 499 ORDER BY amount DESC LIMIT 10;
+-- rightly, instead: SELECT region, COUNT(amount) AS n FROM orders WHERE amount > 499 GROUP BY region;
 SELECT NTILE(4) OVER (ORDER BY SUM(amount)) AS quartile, region FROM orders GROUP BY region;
 SELECT channel, CORR(amount, pieces) AS c FROM orders GROUP BY channel;
 SELECT region, VARIANCE(pieces) AS v FROM orders GROUP BY region;
 SELECT COUNT(*) AS n FROM orders o RIGHT JOIN regions r ON o.region = r.region;
+-- instead: SELECT r.region, COUNT(o.region) AS n FROM orders o RIGHT JOIN regions r ON o.region = r.region GROUP BY r.region;
 SELECT LEAST(COUNT(*), 100) AS n, GREATEST(AVG(amount), 0) AS a FROM orders;
 -- style: ClickBench
 SELECT COUNT(*) FROM orders;
@@ -137,7 +163,9 @@ SELECT region, SUM(pieces), COUNT(*) AS c, AVG(amount), COUNT(DISTINCT customer)
 SELECT channel, COUNT(*) AS c FROM orders WHERE channel <> '' GROUP BY channel ORDER BY c DESC LIMIT 10;
 SELECT channel, region, COUNT(*) AS c FROM orders GROUP BY channel, region ORDER BY c DESC LIMIT 10 OFFSET 2;
 SELECT customer, COUNT(*) FROM orders GROUP BY customer ORDER BY COUNT(*) DESC LIMIT 10;
+-- rightly, instead: SELECT n, COUNT(*) FROM (SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer) AS t GROUP BY n;
 SELECT customer FROM orders WHERE customer = 435090932899640449;
+-- rightly, instead: SELECT COUNT(DISTINCT customer) FROM orders;
 SELECT COUNT(*) FROM orders WHERE channel LIKE '%eb%';
 SELECT SUM(pieces), SUM(pieces + 1), SUM(pieces + 2), SUM(pieces + 3) FROM orders;
 SELECT 1, channel, COUNT(*) AS c FROM orders GROUP BY 1, channel ORDER BY c DESC LIMIT 10;
@@ -145,12 +173,17 @@ SELECT pieces - 1, pieces - 2, COUNT(*) AS c FROM orders GROUP BY pieces - 1, pi
 SELECT EXTRACT(MONTH FROM day) AS m, channel, COUNT(*) FROM orders GROUP BY m, channel ORDER BY COUNT(*) DESC LIMIT 10;
 SELECT AVG(LENGTH(channel)) AS l, COUNT(*) AS c FROM orders WHERE channel <> '';
 SELECT channel, ANY_VALUE(region) FROM orders GROUP BY channel;
+-- rightly, instead: SELECT channel, MODE(region) FROM orders GROUP BY channel;
 SELECT CASE WHEN (express AND pieces > 3) THEN channel ELSE '' END AS src, COUNT(*) AS n FROM orders WHERE day >= '2025-07-01' AND day <= '2025-07-31' GROUP BY src ORDER BY n DESC LIMIT 10;
 SELECT DATE_TRUNC('month', day) AS m, COUNT(*) AS n FROM orders WHERE day >= '2025-07-14' AND day <= '2025-09-15' AND NOT express GROUP BY DATE_TRUNC('month', day) ORDER BY DATE_TRUNC('month', day) LIMIT 10;
 SELECT * FROM orders WHERE channel LIKE '%google%' ORDER BY day LIMIT 10;
+-- rightly, instead: SELECT COUNT(*), AVG(amount) FROM orders WHERE channel LIKE '%google%';
 SELECT STRING_AGG(channel, ',') FROM orders;
+-- rightly, instead: SELECT channel, COUNT(*) FROM orders GROUP BY channel;
 SELECT region, QUANTILE_CONT(amount, 0.5) AS median FROM orders GROUP BY region ORDER BY region;
 SELECT COUNT(*) FROM orders WHERE channel SIMILAR TO 'w.*';
+-- instead: SELECT COUNT(*) FROM orders WHERE REGEXP_FULL_MATCH(channel, 'w.*');
+-- instead: SELECT COUNT(*) FROM orders WHERE channel LIKE 'w%';
 SELECT DAYOFWEEK(day) AS d, AVG(amount) AS a FROM orders GROUP BY DAYOFWEEK(day);
 SELECT channel, COUNT(*) AS c FROM orders GROUP BY channel ORDER BY ALL;
 SELECT AVG(day) FROM orders;
@@ -158,3 +191,13 @@ SELECT EXP(AVG(LN(amount + 1))) AS g FROM orders;
 SELECT TOP 3 channel, SUM(amount) AS s FROM orders WHERE region = 'Köln' GROUP BY channel ORDER BY s DESC;
 SELECT r.land, COUNT(o.amount) AS n FROM orders o RIGHT JOIN regions r ON o.region = r.region GROUP BY r.land;
 SELECT COUNT(*) FROM orders WHERE channel SIMILAR TO 'w%' OR region LIKE 'K%';
+SELECT SUM(LENGTH(channel)) AS l, region FROM orders GROUP BY region ORDER BY l DESC LIMIT 25;
+SELECT GEOMEAN(pieces + 1) AS g FROM orders;
+SELECT COUNT(*) FROM orders WHERE channel LIKE 'we!_%' ESCAPE '!';
+SELECT region, COUNT(*) AS c, COUNT(DISTINCT customer) AS u FROM orders WHERE channel SIMILAR TO '(web|app)' GROUP BY region HAVING COUNT(*) > 100 ORDER BY c DESC LIMIT 25;
+SELECT customer, channel, COUNT(*) FROM orders GROUP BY customer, channel LIMIT 10;
+-- rightly, instead: SELECT channel, COUNT(DISTINCT customer) FROM orders GROUP BY channel;
+SELECT DATE_TRUNC('week', day) AS w, SUM(pieces) AS p FROM orders WHERE region = '東京' AND day >= '2025-07-01' AND day <= '2025-07-31' AND pieces <> 0 GROUP BY w ORDER BY p DESC LIMIT 10 OFFSET 2;
+SELECT MIN(amount), MAX(amount), AVG(amount) FROM orders WHERE day = '2025-07-14';
+SELECT EXTRACT(MONTH FROM day) AS m, region, channel, COUNT(*) AS c FROM orders GROUP BY m, region, channel ORDER BY c DESC LIMIT 10;
+SELECT CASE WHEN channel = '' THEN 'none' ELSE channel END AS k, AVG(amount) AS a FROM orders GROUP BY k ORDER BY a DESC LIMIT 25;

@@ -29,6 +29,18 @@ WEAK: dict[str, dict[str, Any]] = {
     "rounding": {"method": "rounding", "columns": {"revenu": 10, "loyer": 5}},
     "pram": {"method": "pram", "columns": {"sexe": {"stay": "999/1000"}, "maladie": {"stay": "999/1000"}}},
 }
+LEAST: dict[str, tuple[Any, str]] = {
+    **{name: (release, "loyer") for name, release in WEAK.items()},
+    "microaggregation": ({"method": "microaggregation", "columns": ["revenu"], "k": 2}, "loyer"),
+    "coding": ({"method": "coding", "columns": {"revenu": {"top": 10**7}}}, "loyer"),
+    "record-swap": ({"method": "record-swap", "area": "maladie", "similar": ["sexe"], "share": "1/1000"}, "loyer"),
+    "shuffle": ({"method": "shuffle", "columns": ["loyer"], "given": ["revenu"]}, "maladie"),
+    "a list": ([WEAK["noise"], WEAK["pram"]], "loyer"),
+}
+"""Each mask at its weakest, and the column that it leaves to be learned.
+
+Local suppression leaves nobody alone at its weakest, and calibration changes weights alone.
+"""
 STRONG: dict[str, dict[str, Any]] = {
     "noise": {"method": "noise", "columns": NUMBERS, "variance": 4},
     "orthogonal": {"method": "orthogonal", "columns": NUMBERS, "strength": 3},

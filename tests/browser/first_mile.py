@@ -111,7 +111,7 @@ class MessyFile:
 
 
 FILES = (
-    MessyFile("adherents.csv", french, "Situation familiale", "liste de l'état civil"),
+    MessyFile("adherents.csv", french, "Situation familiale"),
     MessyFile("czytelnicy.xlsx", polish, "Dzielnica", "lista dzielnic Warszawy", cleaned=True),
     MessyFile("internamentos.tsv", portuguese, "diagnóstico"),
 )

@@ -23,7 +23,7 @@ from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
 from tests.browser.test_surveys import cases
-from tests.surveys import SHUFFLED, TRAVEL, survey, survey_file
+from tests.surveys import MEMOIZED, RAPPOR, ROUNDS, SHUFFLED, TRAVEL, survey, survey_file
 
 LABELS = {"categories": ["a", "b", "c", "d"]}
 STRANGE = 'Straße "Ünïcode" \\ 通勤\u0001\u2028\t😀'
@@ -62,6 +62,7 @@ def honest() -> list[LocalSurvey]:
         survey_file({**TRAVEL, "epsilon": None, "odds": "3"}).survey,
         survey({"a": LABELS}, "28"),
     ]
+    made += [survey_file(told | {"people": "panel"}).survey for told in (ROUNDS, MEMOIZED, RAPPOR)]
     return made + [asked for asked, _ in cases()]
 
 
@@ -180,7 +181,20 @@ def replaced(questions: dict[str, Any], epsilon: str = "1", **changes: Any) -> d
     return public
 
 
-MILLION = {"own": "1000000000000", "other": "1"}
+def memoized_with(place: int | None, told: dict[str, Any] = MEMOIZED, **changes: Any) -> dict[str, Any]:
+    """Return a published memoized survey with other weights, rounds or randomizers."""
+    public: dict[str, Any] = json.loads(json.dumps(survey_file(told).survey.public))
+    question = public["questions"][0]
+    if "randomizers" in changes:
+        question["randomizers"] = question["randomizers"][: changes["randomizers"]]
+    elif place is None:
+        public["rounds"] |= changes
+    else:
+        question["randomizers"][place] |= changes
+    return public
+
+
+MILLION: dict[str, Any] = {"own": "1000000000000", "other": "1"}
 POISONED = {
     "response": replaced(LABELS | {"mechanism": "response"}, **MILLION),
     "symmetric-unary": replaced(LABELS | {"mechanism": "symmetric-unary"}, own="27", other="10"),  # its square counts
@@ -197,6 +211,10 @@ POISONED = {
         {"family": "response", "size": "4", "own": "2", "other": "1"}]),
     "a hash outside of its field": replaced(LABELS | {"mechanism": "local-hashing"}, prime="1009"),
     "levels on a choice": replaced(LABELS, steps=["1"]),
+    "permanent answers that are the truth": memoized_with(0, **MILLION),
+    "permanent bits that are the truth": memoized_with(0, RAPPOR, own="27", other="10"),
+    "more different answers than were charged": memoized_with(None, distinct="3"),
+    "permanent answers without a second step": memoized_with(None, randomizers=1),
     "an epsilon without end": replaced(LABELS) | {"epsilon": "100000"},
 }  # fmt: skip
 

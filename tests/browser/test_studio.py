@@ -44,6 +44,17 @@ def onward(page: Page) -> None:
     page.wait_for_load_state()
 
 
+def reload(page: Page) -> None:
+    """Load a page again, once more where the browser was just exchanging it for the next."""
+    from playwright.sync_api import Error
+
+    try:
+        page.reload()
+    except Error:
+        page.wait_for_load_state()
+        page.reload()
+
+
 @pytest.fixture(scope="module")
 def walked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Visit, Page]]:
     """The eight screens, walked once: a raw file is dropped, drafted, planned, paid, released, signed and verified."""
@@ -68,7 +79,7 @@ def walked(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         page.wait_for_selector("option:has-text('keys/signing.pem')", state="attached")
         page.fill("#f-name", "stays")
         page.click("button.spend")
-        page.reload()  # in the middle of paying
+        reload(page)  # in the middle of paying
         page.wait_for_url("**/released?**")
         page.wait_for_selector("text=✓ verified")
         yield visit, page

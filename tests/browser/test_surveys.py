@@ -15,6 +15,7 @@ from scipy.stats import chi2
 
 from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.workflows.collect.collector import Collector
+from incrowd.workflows.collect.participant import next_values
 from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving
 from tests.browser.devtools import DebuggedPage, debugged
@@ -23,6 +24,9 @@ from tests.surveys import (
     ANSWERS,
     LAY,
     MANY,
+    MEMOIZED,
+    RAPPOR,
+    ROUNDS,
     TOGETHER,
     TOGETHER_ANSWERS,
     TRAVEL,
@@ -91,6 +95,81 @@ def test_the_same_words_give_the_same_reports_in_python_and_in_the_browser(opene
     loaded = f"import('/randomizer.js').then(({{ randomize }}) => {json.dumps(given)}.map({run}))"
     found: list[Any] = page.evaluate(loaded)
     assert found == expected
+
+
+def test_permanent_answers_and_rounds_are_drawn_alike_in_python_and_in_the_browser(
+    opened: tuple[DebuggedPage, str],
+) -> None:
+    page, _ = opened
+    given, expected = [], []
+    for told in (MEMOIZED, RAPPOR):
+        asked = survey_file(told).survey
+        for words in scripts(3):
+            coins = WordCoins(words)
+            memos, values = asked.memos(coins), dict.fromkeys(asked.names, 1)  # type: ignore[arg-type]
+            used, next_used = next_values(asked, {name: [3, 0] for name in asked.names[:1]}, values)
+            report = asked.report_round(memos, values, 7, coins)  # type: ignore[arg-type]
+            expected.append([memos, report, next_used, used, coins.at])
+            given.append([asked.public, asked.id, values, [str(word) for word in words]])
+    run = (
+        "([survey, id, values, words]) => { let at = 0; const next = () => BigInt(words[at++]);"
+        " const memos = draw.memosOf(survey, next);"
+        " const { report } = draw.randomizeRound(survey, id, memos, values, 7, next);"
+        " const before = survey.questions.map(({ name }, place) => [name, place === 0 ? [3, 0] : []]);"
+        " const after = before.map(([name, used]) => [name, draw.nextValue(survey, used, values[name])]);"
+        " const part = key => Object.fromEntries(after.map(([name, one]) => [name, one[key]]));"
+        " if (!draw.areMemos(survey, { memos, used: part('used') })) throw new Error('refused');"
+        " return [memos, report, part('value'), part('used'), at]; }"
+    )
+    found = page.evaluate(f"import('/randomizer.js').then(draw => {json.dumps(given)}.map({run}))")
+    assert found == expected
+    asked = survey_file(ROUNDS).survey
+    (words, *_) = scripts(1)
+    (report,) = asked.randomize({"travel": ["bus"]}, WordCoins(words), 9)  # type: ignore[arg-type]
+    once = [asked.public, asked.id, {"travel": "bus"}, [str(word) for word in words]]
+    call = (
+        "([survey, id, answers, words]) => { let at = 0;"
+        " return randomize(survey, id, answers, () => BigInt(words[at++]), 9); }"
+    )
+    assert (
+        page.evaluate(f"import('/randomizer.js').then(({{ randomize }}) => ({call})({json.dumps(once)}).report)")
+        == report
+    )
+
+
+def test_a_browser_keeps_permanent_answers_and_another_one_goes_on_with_their_code(tmp_path: Path) -> None:
+    at = Collector.beside(open_survey(survey_file(MEMOIZED, tmp_path)))
+    with serving(at) as address, debugged(tmp_path / "browser") as page:
+        visit = Visit(page)
+        code = ""
+        for turn, answer in ((1, "car"), (2, "car"), (3, "bus")):
+            visit.arrive(address, at.tokens.issue(turn))
+            assert visit.text("round") == f"Your round is {turn} of 12."
+            assert "is not hidden" in visit.text("rounds")
+            visit.randomize({"travel": answer})
+            visit.send()
+            earlier, code = code, page.evaluate("document.getElementById('permanent-code').value")
+            assert not earlier or json.loads(earlier)["memos"] == json.loads(code)["memos"]
+        assert json.loads(code)["used"] == {"travel": [3, 2]}
+        page.evaluate("localStorage.clear()")
+        visit.arrive(address, at.tokens.issue(4))
+        page.evaluate(f"document.getElementById('permanent-code').value = {json.dumps(code)}")
+        page.evaluate("document.getElementById('restore').click()")
+        assert visit.text("message") == "Your permanent answers are stored in this browser."
+        visit.randomize({"travel": "walk"})
+        visit.send()
+        assert (
+            json.loads(page.evaluate("document.getElementById('permanent-code').value"))["memos"]
+            == json.loads(code)["memos"]
+        )
+        page.evaluate(
+            "Object.keys(localStorage).filter(name => name.includes('permanent'))"
+            ".forEach(name => localStorage.removeItem(name))"
+        )
+        visit.arrive(address, at.tokens.issue(5))
+        visit.randomize({"travel": "walk"})
+        assert "New ones would reveal more" in visit.text("message")
+    assert [report["round"] for report in at.reports()] == [1, 2, 3, 4]
 
 
 def test_the_words_of_the_browser_are_uniform(opened: tuple[DebuggedPage, str]) -> None:

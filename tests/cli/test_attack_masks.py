@@ -8,17 +8,18 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
+from incrowd.methods import METHODS
 from incrowd.methods.shared.outcome import ReleasedTuples
 from incrowd.workflows.assess.assess import NOT_JUDGED
 from incrowd.workflows.assess.masked_risk import masked_risk
 from incrowd.workflows.policy.policy import load_policy
-from tests.attacks.households import OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
+from tests.attacks.households import LEAST, OUTSIDERS, PEOPLE, POLICY, STRONG, WEAK
 from tests.attacks.test_masks import publish
 from tests.cli.running import Runner
 from tests.policies import with_ledger
 
 
-def written(folder: Path, release: dict[str, object]) -> None:
+def written(folder: Path, release: object) -> None:
     policy = {**POLICY, "release": release, "ledger": f"sqlite:///{folder}/ledger.sqlite"}
     (folder / "policy.yaml").write_text(json.dumps(policy), encoding="utf-8")
     for name, table in (("data", PEOPLE), ("others", OUTSIDERS)):
@@ -35,6 +36,20 @@ def test_the_gate_closes_on_a_mask_of_strength_near_zero(mask: str, run: Runner,
         (finding,) = json.loads(outcome.out)["findings"]
         assert (outcome.code, finding["verdict"]) == (1, "leak")
         assert "counts as right if at most 1% of the people" in " ".join(finding["notes"])
+
+
+@pytest.mark.parametrize("mask", sorted(LEAST.keys() - {"noise", "orthogonal", "rank-swap"}))
+def test_the_gate_closes_on_every_other_mask_at_its_weakest(mask: str, run: Runner, tmp_path: Path) -> None:
+    release, secret = LEAST[mask]
+    written(tmp_path, release)
+    assert run("release data.csv --policy policy.yaml --out out").code == 0
+    attack = "attack out --policy policy.yaml --against data.csv --control others.csv --threshold 0.4"
+    assert run(f"{attack} --attack linkage --attack homogeneity --secret {secret}").code == 1
+
+
+def test_every_mask_is_among_those_at_their_weakest() -> None:
+    masks = {name for name, module in METHODS.items() if ".perturbation." in module}
+    assert masks - LEAST.keys() == {"local-suppression", "calibration"}
 
 
 def test_the_gate_stays_open_on_a_mask_that_hides_people(run: Runner, tmp_path: Path) -> None:

@@ -33,6 +33,21 @@ INCOMES = {
     "release": {"method": "classifier", "target_column": "income", "epsilon": 2, "delta": "1e-6"},
     "budget": BUDGET,
 }
+WAYS = {
+    "incrowd": 1,
+    "dataset": {"name": "ways"},
+    "columns": {
+        "age": {"type": "integer", "bounds": [0, 99], "outside": "bound"},
+        "income": {"categories": ["low", "high"]},
+    },
+    "release": {
+        "method": "comparison",
+        "epsilon": 2,
+        "delta": "1e-6",
+        "candidates": {"pairs": {"method": "marginals", "workload": [["age", "income"]]}, "tree": {"method": "tree"}},
+    },
+    "budget": BUDGET,
+}
 WARDS = {
     "incrowd": 1,
     "dataset": {"name": "wards"},
@@ -48,7 +63,7 @@ MONTHS = {
     "columns": {
         "who": {"role": "identifier"},
         "day": {"role": "withheld", "type": "date"},
-        "ward": {"categories": ["nord", "süd"]},
+        "ward": {"categories": ["ost", "west"]},
     },
     "period": {"column": "day", "every": "month", "first": "2025-01", "last": "2025-03"},
     "release": {"method": "private-histogram", "columns": ["ward"], "epsilon": "0.1"},
@@ -57,6 +72,7 @@ MONTHS = {
 CHARGES = {
     "release": "release --policy policy.yaml --out out2 --force",
     "learn": "learn incomes.csv --policy incomes.yaml --out model",
+    "synth compare": "synth compare ways.csv --policy ways.yaml --out ways",
     "query": 'query "SELECT COUNT(*) AS n FROM wards" --policy wards.yaml --epsilon 0.1',
     "graph release": "graph release --policy club.yaml --out club-out2",
     "series run": "series run --policy months.yaml --out months --period 2025-01",
@@ -118,13 +134,15 @@ def furnish(folder: Path, ledger: str | None) -> None:
     hospital.patients(folder)
     hospital.policy(folder, budget=BUDGET, **own)
     (folder / "incomes.csv").write_text("age,income\n" + "30,low\n50,high\n" * 300)
+    (folder / "ways.csv").write_text("age,income\n" + "41,low\n62,high\n" * 300)
     (folder / "wards.csv").write_text("ward\n" + "nord\nsüd\n" * 100, encoding="utf-8")
-    (folder / "months.csv").write_text("who,day,ward\nm1,2025-01-03,nord\nm2,2025-02-03,süd\n", encoding="utf-8")
+    (folder / "months.csv").write_text("who,day,ward\nm1,2025-01-03,ost\nm2,2025-02-03,west\n", encoding="utf-8")
     graph_files(folder, karate())
     club: dict[str, Any] = graph_policy(folder, {"method": "degree-anonymity", "k": 2})
     club.pop("ledger")
     files = {
         "incomes.yaml": INCOMES,
+        "ways.yaml": WAYS,
         "wards.yaml": WARDS,
         "months.yaml": MONTHS,
         "club.yaml": club,

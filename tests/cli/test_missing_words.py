@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.core.domain import Type
+from incrowd.core.schema import Role
 from incrowd.core.table import SourceOptions
 from incrowd.engines.readers.conventions import is_missing_word
 from incrowd.engines.readers.delimited import Delimited
@@ -22,6 +23,7 @@ from tests.cli.running import Runner
 WORDS = [
     *("onbekend", "NULL", "n.v.t.", "-", "s/d", "NS/NC", "k. A.", "sans objet", "brak danych", "desconhecido"),
     *("uppgift saknas", "ikke oplyst", "neuvedeno", "ei tietoa", "non pervenuto", "unknown"),
+    *("δ/υ", "nincs adat", "nespecificat", "nije poznato", "няма данни", "не вказано"),
 ]
 
 
@@ -52,6 +54,32 @@ def test_among_words_it_is_suggested_and_not_taken(word: str) -> None:
     assert column.clean is not None
     assert column.clean.cleaning.missing == (word,)
     assert column.cleaned.facts.missing == 1
+
+
+def test_a_word_of_any_language_among_many_days_is_suggested_for_its_column_alone(tmp_path: Path) -> None:
+    rows = [f"2024.{n // 28 + 1:02d}.{n % 28 + 1:02d}.;{n} Ft;{n % 2}" for n in range(140)]
+    found = written(tmp_path, "\n".join(["Felvétel;Díj;Kód", *rows, "homály;141 Ft;3", "homály;5 Ft;homály"]))
+    day, fee, code = found.columns
+    assert (day.type, day.facts.missing) == (Type.DATE, 2)
+    assert day.clean is not None
+    assert day.clean.cleaning.missing == ("homály",)
+    assert day.clean.cleaning.provenance.derived  # until somebody confirms it
+    assert code.facts.missing == 0
+    assert fee.role is not Role.IDENTIFIER  # nearly unique, but measured with a unit
+
+
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        ("ΑΜΚΑ Ονοματεπώνυμο Φύλο Διάγνωση", "identifier identifier quasi sensitive"),
+        ("TAJ-szám Név Nem Diagnózis", "identifier identifier quasi sensitive"),
+        ("ЕГН Име Пол Диагноза", "identifier identifier quasi sensitive"),
+        ("CNP Nume Vârstă Salariu", "identifier identifier quasi sensitive"),
+    ],
+)
+def test_names_of_columns_are_read_in_every_alphabet(names: str, roles: str) -> None:
+    columns = dict.fromkeys(names.split(), ["x1", "y2", "z3"] * 20)
+    assert [str(column.role) for column in profile(open_source(pa.table(columns))).columns] == roles.split()
 
 
 def test_no_missing_word_is_a_number_or_a_common_value() -> None:

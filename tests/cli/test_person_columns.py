@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from incrowd.core.unit import Unit
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.policy import load_policy
@@ -57,6 +58,20 @@ def test_ids_that_repeat_without_a_telling_name_are_asked_about() -> None:
     assert question.to_json() == {"column": "dossier", "rows": 900, "values": 400}
     assert person_questions(rows, "dossier") == ()
     assert person_column(rows, "dossier").people == 400  # type: ignore[union-attr]
+
+
+def test_a_table_with_totals_counts_every_row_and_merges_those_of_one_person(tmp_path: Path, run: Runner) -> None:
+    """Two of 30 people have every fifth row: their cell has 30 rows and 2 contributors."""
+    rows = [f"{n % 2 if n % 5 == 0 else n % 28 + 2},{'FM'[n % 5 == 0]}" for n in range(150)]
+    (tmp_path / "besuche.csv").write_text("Versichertennummer,Geschlecht\n" + "\n".join(rows), encoding="utf-8")
+    written = run("profile besuche.csv --for table --unit Versichertennummer --confirm all --write policy.yaml")
+    assert "every row is counted" in " ".join(written.out.split())
+    policy = load_policy(tmp_path / "policy.yaml")
+    assert policy.schema.unit == Unit()
+    assert (tmp_path / "policy.yaml").read_text(encoding="utf-8").count("  holding: Versichertennummer ") == 1
+    run("release --policy policy.yaml --out out --format csv")
+    lines = (tmp_path / "out" / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[1:4] == ["*,150", "F,x", "M,x"]  # two contributors are few, and the rest would show their rows
 
 
 @pytest.mark.parametrize("goal", [goal for goal in DraftGoal if goal is not DraftGoal.COUNTS])

@@ -70,7 +70,8 @@ def test_nearly_all_numbers_are_told_with_the_exceptions(run: Runner, tmp_path: 
     lines = "".join(f"{n % 70},{'FM'[n % 2]}\n" for n in range(990)) + "unsaid,F\n" * 6 + "lost,M\n" * 4
     (tmp_path / "d.csv").write_text("age,sex\n" + lines, encoding="utf-8")
     told = " ".join(run("profile d.csv").out.split())
-    assert "note: age: 99 % are whole numbers; the exceptions are unsaid, lost: add them as nulls?" in told
+    assert "note: read as age with 'lost' or 'unsaid' for missing values." in told
+    assert "note: age: clean 10 rows (words for a missing value: 'lost', 'unsaid')?" in told
 
 
 def test_a_draft_is_not_written_over_a_file(run: Runner, tmp_path: Path) -> None:

@@ -60,11 +60,12 @@ READING = [
     ("check --policy policy.yaml", "3,000 rows"),
     ("release --policy policy.yaml --out out", "3,000 rows"),
     ("assess out --policy policy.yaml", "3,000 rows"),
+    ("attack out --policy policy.yaml --attack linkage", "0 attacks"),
     ('query "SELECT COUNT(*) AS n FROM patients" --policy policy.yaml --epsilon 0.1', "3,000 rows"),
 ]
 
 
-def test_on_a_terminal_every_verb_that_reads_rows_shows_how_many(
+def test_on_a_terminal_every_verb_that_reads_rows_shows_how_far_it_is(
     run: Runner, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for line, words in READING:

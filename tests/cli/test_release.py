@@ -39,7 +39,7 @@ def test_a_file_and_a_policy_become_a_folder_that_may_be_published(run: Runner, 
 
 @pytest.mark.parametrize("form", ["csv", "tsv"])
 def test_the_output_can_be_text(run: Runner, folder: Path, form: str) -> None:
-    assert run(f"release people.csv --policy policy.yaml --out out --format {form}").code == 0
+    assert run(f"release people.csv --policy policy.yaml --out out --format {form} --no-spreadsheet").code == 0
     with (folder / "out" / f"data.{form}").open(newline="") as file:
         found = Counter(map(tuple, csv.reader(file, delimiter="," if form == "csv" else "\t")))
     assert found.pop(("sex", "age", "zip")) == 1
@@ -157,6 +157,12 @@ def test_ctrl_c_while_rows_are_checked_costs_nothing(folder: Path) -> None:
     kept = sorted(path.name for path in (folder / ".incrowd").iterdir())
     assert kept == [".sources.lock", "sources.json"]  # a key, and no marks
     assert json.loads((folder / ".incrowd" / "sources.json").read_text())["ledgers"] == {}
+
+
+def test_text_that_could_be_a_formula_is_harmless_by_default(run: Runner, folder: Path) -> None:
+    """The policy alone decides: ZIP codes are any text, whatever the rows hold."""
+    assert run("release people.csv --policy policy.yaml --out out --format csv").code == 0
+    assert sorted(file.name for file in (folder / "out").glob("data*")) == ["data.spreadsheet.csv"]
 
 
 def test_a_file_for_spreadsheets_is_asked_for_by_an_option(run: Runner, folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from incrowd.governance.audit import Event, open_stores
 from incrowd.web.app import VARIABLE, application
 from tests.cli.running import Runner
 
@@ -74,3 +75,41 @@ def test_only_a_declared_proxy_is_believed_where_requests_come_from(
     ((served, config),) = calls
     assert (config["proxy_headers"], config["ws"]) == (believed, "none")
     served.state.close()
+
+
+def test_the_console_shows_who_asked_what_what_remains_and_why_queries_were_refused(
+    run: Runner, calls: list[tuple[Any, dict[str, Any]]], tmp_path: Path
+) -> None:
+    address = f"sqlite:///{tmp_path}/.incrowd/ledger.sqlite"
+    token = run(GRANT).json["grant"]["id"]
+    run("query 'SELECT COUNT(*) AS n FROM births' --policy policy.yaml --epsilon 0.25 --json")
+    audit = open_stores(address).audit
+    audit.write(
+        Event("query", "answered", "ann", token, {"epsilon": "0.25", "question": "a fingerprint"}),
+        Event("query", "refused", "ann", token, {"kind": "QueryRefused"}),
+        Event("query", "refused", "ann", token, {"kind": "BudgetExceeded"}),
+        Event("query", "refused", "bob", token, {"kind": "QueryRefused"}),
+        Event("login", "denied"),
+    )
+    usage = run("serve --policy policy.yaml --console --json").json
+    assert usage["datasets"] == [
+        {"dataset": "births", "epsilon_spent": "0.25", "epsilon_left": "0.75", "delta_left": "0"}
+    ]
+    assert [(user["name"], user["role"], user["answered"], user["refused"]) for user in usage["users"]] == [
+        ("ann", "analyst", 1, 2),
+        ("bob", "no token", 0, 1),
+    ]
+    assert usage["users"][0]["tokens"] == [token]
+    (paid,) = usage["queries"]
+    assert (paid["analyst"], paid["epsilon"], paid["queries"]) == (
+        "everyone",
+        "0.25",
+        ["SELECT COUNT(*) AS n FROM births"],
+    )
+    assert len(paid["at"]) == len("2025-01-01T00:00"), "to the minute: two of them give no duration"
+    assert usage["reasons"] == [{"reason": "QueryRefused", "times": 2}, {"reason": "BudgetExceeded", "times": 1}]
+    assert usage["requests"] == 4
+    shown = run("serve --policy policy.yaml --console").out
+    assert f"incrowd access revoke {token}" in shown
+    assert not calls, "the console serves nothing"
+    assert run("serve --console").code == 2

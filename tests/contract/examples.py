@@ -71,6 +71,11 @@ _MODEL: dict[str, Any] = {
     "delta": "1e-4",
     "levels": {"zip": 2, "age": 1},
 }
+_COMPARED: dict[str, Any] = {
+    **_MODEL,
+    "method": "comparison",
+    "candidates": {"adaptive": {"rounds": 3}, "tree": {"method": "tree"}},
+}
 _SEX: dict[str, Any] = {
     "method": "classifier",
     "target_column": "sex",
@@ -105,6 +110,15 @@ _TUNED: dict[str, Any] = {
     "target_column": "sex",
     "models": ["naive-bayes"],
     "column_sets": {"both": ["age", "zip"], "age": ["age"]},
+    "runs": 2,
+    "epsilon": 2,
+    "delta": "1e-4",
+}
+_TUNED_NUMBERS: dict[str, Any] = {
+    "method": "tuning",
+    "target_column": "age",
+    "models": ["moments", "additive"],
+    "column_sets": {"sex": ["sex"]},
     "runs": 2,
     "epsilon": 2,
     "delta": "1e-4",
@@ -195,6 +209,17 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
             release__errors="tables",
         ),
     },
+    "comparison": {
+        "two ways": changed(PEOPLE, release=_COMPARED),
+        "people with two rows, replaced": changed(
+            PEOPLE,
+            **_PERSON,
+            dataset__unit__max_rows=2,
+            dataset__unit__adjacency="replace-one",
+            release=_COMPARED,
+            release__rows=100,
+        ),
+    },
     "classifier": {
         "gradient": changed(PEOPLE, **_ZIPS, release=_SEX),
         "pure": changed(PEOPLE, **_ZIPS, release=_SEX, release__delta=None),
@@ -237,6 +262,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
     "tuning": {
         "models and columns": changed(PEOPLE, **_ZIPS, release=_TUNED),
         "pure": changed(PEOPLE, **_ZIPS, release=_TUNED, release__delta=None),
+        "numbers": changed(PEOPLE, release=_TUNED_NUMBERS),
         "folds, people with two rows": changed(
             PEOPLE, **_ZIPS, **_PERSON, dataset__unit__max_rows=2, release=_TUNED, release__folds=2
         ),

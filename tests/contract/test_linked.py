@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import incrowd
+from incrowd.accounting.budget import Budget
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import step_of
@@ -23,11 +24,11 @@ from incrowd.methods.synthesis.linked.steps import OWNED, SINGLE_OWNER
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.policy.file import json_schema
-from incrowd.workflows.policy.ledger import find_book
+from incrowd.workflows.policy.ledger import find_book, record_failure
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import check_of, method_class, vocabulary
 from incrowd.workflows.release.deliver import Destination
-from incrowd.workflows.release.tables import release_to
+from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.linked import EXAMPLES, chosen, example, hospital, linked_files, linked_policy
 
@@ -192,6 +193,25 @@ def test_what_is_refused_before_the_charge_costs_nothing(tmp_path: Path) -> None
     assert book is None or [entry for entry in book.entries(0) if entry.kind == "charge"] == []
     with pytest.raises(InvalidParameter, match="leave --table out"):
         release_to(None, policy, Destination(tmp_path / "out", table="postgresql://a@b/c::d"))
+
+
+def test_a_key_is_paid_once_and_a_failed_attack_makes_a_release_another_run(tmp_path: Path) -> None:
+    policy = in_folder("one level", tmp_path)
+    again = [
+        release_to(None, policy, Destination(tmp_path / "out", "csv"), terms=ReleaseTerms(key="march"))
+        for _ in range(2)
+    ]
+    assert again[0].release.certificate == again[1].release.certificate
+    book = find_book(policy)
+    assert book is not None
+    assert [entry.kind for entry in book.entries(0)].count("charge") == 1
+    budget = Budget.of(1, "1e-6")
+    book.grant(policy.name, budget, "owner", "another release")
+    record_failure(policy)
+    other = release_to(None, policy, Destination(tmp_path / "other", "csv"))
+    assert "run again" in [step.kind for step in other.release.certificate.steps]
+    outcome = verify(other.folder, policy=policy)
+    assert outcome.passed, outcome.failure
 
 
 def test_a_database_and_parquet_files_are_read_like_text(tmp_path: Path) -> None:

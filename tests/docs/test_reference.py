@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from docs import attacks, commands, policy
+from docs import attacks, commands, interface, policy
 from incrowd import errors, mechanisms
 from incrowd.core.loss import TAGS
 from incrowd.methods import GRAPHS, LINKED, METHODS, SERIES
@@ -106,3 +106,9 @@ def test_every_mechanism_is_documented() -> None:
     ]
     assert len(names) >= 10
     assert [name for name in names if f"`{name}`" not in page] == []
+
+
+def test_the_public_interface_is_listed_and_nothing_leaves_it_unnoticed() -> None:
+    """A name or parameter that goes needs a deprecation first: the page says since when."""
+    page = interface.PAGE.read_text(encoding="utf-8")
+    assert interface.updated(page) == page, "run: python docs/interface.py"

@@ -244,7 +244,9 @@ def fill_folder(folder: Path, gated: Mapping[str, Any]) -> None:
     """Add releases of the good policies of a folder, and a policy with a registry of consent."""
     with chdir(folder), patch("incrowd.workflows.release.perform.SystemCoins", lambda: AgreedCoins(SEED)):
         for name, release in {"good": "out", "learned": "model", "randomized": "randomized"}.items():
-            done = printed_by(["release", "--policy", f"{name}.yaml", "--out", release, "--format", "csv"])
+            done = printed_by(
+                ["release", "--policy", f"{name}.yaml", "--out", release, "--format", "csv", "--no-spreadsheet"]
+            )
             assert done.code == 0, f"{name}.yaml was not released: {done}"
         (folder / "gated").mkdir()
         consented(dict(gated), folder / "gated", ["p1", "p2"])

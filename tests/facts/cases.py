@@ -6,7 +6,7 @@ that lines name are those of `commands`.
 
 from __future__ import annotations
 
-_RELEASE = "release --policy good.yaml --format csv --out"
+_RELEASE = "release --policy good.yaml --format csv --no-spreadsheet --out"
 _RULE = "rule --zeros hidden --no-totals"
 _QUERY = "query 'SELECT COUNT(*) FROM asked' --policy asked.yaml"
 CASES: dict[str, str | tuple[str, ...]] = {

@@ -26,7 +26,7 @@ from tests.tables import Batches
 RUNS = 3
 SEEDS = {"classifier": 2, "regressor": 2, "marginals": 2}
 """How many transcripts there are, where what is measured depends on what came out before."""
-SLOW = frozenset({"marginals", "tree"})
+SLOW = frozenset({"marginals", "tree", "comparison"})
 """Methods of which every third pair is replayed: a model is fitted for each."""
 
 

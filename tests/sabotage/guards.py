@@ -406,4 +406,73 @@ VERIFY = area(
         "return None",
     ),
 )
-GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SURVEYS, *VERIFY)
+SERIES = (
+    *area(
+        "series",
+        "tests/theorems/test_periods.py tests/theorems/test_series.py",
+        (
+            "accounting/ledger/periods.py",
+            "return totals.every.plus(totals.worst if charge is None else spent_in(values, root, charge.label))",
+            "return totals.worst if charge is None else spent_in(values, root, charge.label)",
+        ),
+        (
+            "engines/local/views.py",
+            "undated = self.calendar.period_of(None) == self.label",
+            "undated = True",
+        ),
+        (
+            "methods/histograms/continual/method.py",
+            "squared = sensitivity(matrix, request.pattern)",
+            "squared = sensitivity(matrix, Pattern(1, 1))",
+        ),
+        (
+            "methods/histograms/continual/strategies.py",
+            "return pattern.rows**2 * int(np.maximum(inner, 0).sum())",
+            "return pattern.rows**2 * int(inner.sum())",
+        ),
+        (
+            "methods/histograms/continual/running.py",
+            "spent = {digest for digest, number in times.items() if most is not None and number >= most}",
+            "spent = {digest for digest, number in times.items() if most is not None and number > most}",
+        ),
+        (
+            "methods/histograms/continual/method.py",
+            "        if unit.kind is Kind.PERSON_PERIOD:",
+            "        if False:",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/theorems/test_rounds.py tests/workflows/collect/test_rounds.py",
+        (
+            "methods/local/mechanisms/memoized.py",
+            "return self.permanent.ratio**self.distinct",
+            "return self.permanent.ratio",
+        ),
+        (
+            "workflows/collect/participant.py",
+            "value = code if code in before or len(before) < most else before[-1]",
+            "value = code",
+        ),
+        (
+            "methods/local/survey/steps.py",
+            "bits = part.size if part.family is Family.SYMMETRIC else 1",
+            "bits = 1",
+        ),
+        (
+            "workflows/collect/participant.py",
+            "            if first in spent:",
+            "            if False:",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/workflows/consent/test_subject.py",
+        (
+            "workflows/consent/subject.py",
+            "return charged.series.epsilon, charged.series.delta",
+            "return charged.epsilon, charged.delta",
+        ),
+    ),
+)
+GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *VERIFY)

@@ -183,6 +183,25 @@ LEARNING = (
         (_STATISTICS, "result[above] = noisy(total[above], scales[1], coins)", "result[above] = total[above]"),
     ),
     *area(
+        "comparison",
+        "tests/methods/synthesis/test_comparison.py",
+        (
+            "methods/synthesis/comparison.py",
+            "return sum((candidate.rho for candidate in self.candidates), Fraction(0))",
+            "return max(candidate.rho for candidate in self.candidates)",
+        ),
+        (
+            "methods/synthesis/comparison.py",
+            "part = largest_rho(self.epsilon, self.delta) / len(self.candidates)",
+            "part = largest_rho(self.epsilon, self.delta)",
+        ),
+        (
+            "methods/synthesis/comparison.py",
+            "if place != least:",
+            "if False:",
+        ),
+    ),
+    *area(
         "trees",
         "tests/replay/test_tables.py tests/theorems/test_trees.py tests/methods/learning/test_trees.py -k "
         "tree_or_forest_or_random",
@@ -257,21 +276,21 @@ LEARNING = (
             "return right, (candidates[place], fitted)",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses))",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "return ZeroConcentrated(fits * max(loss.rho for loss in losses) + score)",
             "return ZeroConcentrated(max(loss.rho for loss in losses) + score)",
         ),
         (
-            "methods/learning/tuning.py",
+            "methods/learning/shared/trials.py",
             "yield self._of(every - own), self._of(own)",
             "yield self._of(every), self._of(own)",
         ),
-        ("methods/learning/tuning.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
+        ("methods/learning/shared/trials.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
     *area(
         "searches",
@@ -408,4 +427,16 @@ LINKED = (
         ),
     ),
 )
-SABOTAGES: tuple[Sabotage, ...] = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS, *LINKED, *TABLES, *GUARDS)
+RUNNING = area(
+    "series",
+    "tests/workflows/series/test_series.py",
+    (
+        "workflows/release/running.py",
+        "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
+        "other_key = None",
+    ),
+    ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
+    ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
+)
+_TABULAR = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS)
+SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *TABLES, *GUARDS)

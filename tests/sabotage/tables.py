@@ -105,6 +105,11 @@ TABLES = (
             "low = np.minimum(flat, 0)",
         ),
         (
+            _ASSEMBLY,
+            "off = np.array([abs(int(value)) * prior.numerator // prior.denominator for value in flat], np.int64)",
+            "off = np.array([1 + abs(int(value)) * prior.numerator // prior.denominator for value in flat], np.int64)",
+        ),
+        (
             _DIFFERENCES,
             "missing = [place for place, digest in files if digest not in suppress.earlier]",
             "missing = []",

@@ -31,7 +31,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.local.engine import LocalEngine
-from incrowd.engines.local.views import PeriodRows
+from incrowd.engines.local.views import PeriodFilter, PeriodRows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
 from tests.coins import SeededCoins
@@ -130,7 +130,7 @@ class World:
             {name: pa.array([row[place] for row in rows], pa.string()) for place, name in enumerate(names)}
         )
         column = Column(self.calendar.decides, type=Type.DATE)
-        view = PeriodRows(open_source(table), self.calendar, label, column)
+        view = PeriodRows(open_source(table), PeriodFilter(self.calendar, label, column))
         limit = engine.limit(view, self.schema["person"], self.rows, SeededCoins(7))
         counted = engine.count(view, self.cells, limit).to_table("n")
         return Counter({tuple(list(row.values())[:-1]): row["n"] for row in counted.to_pylist()})

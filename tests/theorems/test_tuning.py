@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,9 +25,18 @@ from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.core.steps.counts import Law
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.methods.learning.classifier.recipes import FittedScores
+from incrowd.methods.learning.regressor import units_of
 from incrowd.methods.learning.shared.models import ScoreLink
 from incrowd.methods.learning.shared.planning import LearningTask
-from incrowd.methods.learning.tuning import Folds, TryModels, best_run, number_of_runs, right_rows
+from incrowd.methods.learning.shared.trials import (
+    CLOSE,
+    Folds,
+    TryModels,
+    best_run,
+    close_rows,
+    number_of_runs,
+    right_rows,
+)
 from incrowd.verifier.slow_accountant import derive
 from tests.coins import Abandoned, Branching, EveryCoin, ScriptedCoins, SeededCoins, law
 from tests.methods.learning.records import records_of, small
@@ -195,7 +205,7 @@ def test_the_price_holds_for_scores_of_real_records_whatever_row_is_added() -> N
             laws = []
             for rows in (others, [*others, row]):
                 records = records_of(POLICY, TASK, rows)
-                rights = [right_rows(model, records, 3) for model in models]
+                rights = [right_rows(model.offset, model.tables, records, 3) for model in models]
                 each = np.array([np.exp(-np.abs(values - right) / scale) for right in rights])
                 each /= 2 * each.sum(axis=1, keepdims=True)
                 laws.append(kept_law(GAMMA, each.sum(axis=0)) * each / each.sum(axis=0))
@@ -229,3 +239,25 @@ def test_every_row_is_in_one_fold() -> None:
     dealt = Folds.deal(records_of(POLICY, TASK, rows), 4, SeededCoins(3))
     assert dealt.counts.sum(axis=1).tolist() == dealt.records.counts.counts.tolist()
     assert (dealt.counts >= 0).all()
+
+
+NUMBERS = small(method="tuning", target_column="m", column_sets={"all": ["a", "n"], "one": ["a"]}, models=["moments"])
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_row_adds_a_closeness_that_is_never_negative_and_at_most_what_the_step_states(seed: int) -> None:
+    """Every row of a small universe, fixed models of all sizes: what it adds is its own, whoever else is there."""
+    method: Any = NUMBERS.method
+    task, step = method.task(NUMBERS.schema), method.tried(NUMBERS.schema)[1]
+    chance, units = np.random.default_rng(seed), units_of(task)
+    offset, tables = chance.normal(size=1), tuple(chance.normal(size=(size, 1)) * 4.0**seed for size in task.sizes)
+    universe = [(a, n, m, "p") for a, n, m in product("xy", (0, 3), range(-5, 6, 2))]
+    added = {row: close_rows(offset, tables, records_of(NUMBERS, task, [row]), units) for row in universe}
+    others = universe[::5]
+    before = close_rows(offset, tables, records_of(NUMBERS, task, others), units)
+    for row in universe:
+        assert close_rows(offset, tables, records_of(NUMBERS, task, [*others, row]), units) == before + added[row]
+    assert step.reach == CLOSE
+    assert 0 <= min(added.values()) <= max(added.values()) <= step.reach
+    exact = close_rows(np.zeros(1), (), records_of(NUMBERS, task, [("x", 0, 0, "p")]), np.zeros_like(units))
+    assert exact == CLOSE

@@ -125,3 +125,12 @@ def test_what_was_begun_is_answered_before_the_server_stops(here: Server) -> Non
         threading.Timer(0.3, here.queries.go.set).start()
     assert waiting.result().columns[1].values == (42, 7, 0)
     assert here.events() == [("query", "answered")]
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "utf-16"])
+def test_a_body_with_a_key_twice_is_refused(here: Server, coding: str) -> None:
+    body = '{"sql": "SELECT COUNT(*) FROM births", "epsilon": 1, "epsilon": 9}'.encode(coding)
+    headers = here.bearer(AccessRole.ANALYST) | {"content-type": "application/json"}
+    reply = here.client.post("/v1/query", content=body, headers=headers)
+    assert reply.status_code == 400
+    assert "a key stands twice" in reply.json()["error"]

@@ -10,6 +10,7 @@ import typer
 
 from incrowd.cli.options import Json, takes
 from incrowd.cli.output import print_json, print_table
+from incrowd.cli.progress import progress
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -133,7 +134,8 @@ def attack(options: AttackOptions) -> None:
         check_apart(options.report, [] if options.original else [inputs.release])
     tables, knowledge, control = inputs.opened()
     order = replace(order, changed=inputs.table(options.changed))
-    lab = attacked(tables, knowledge, control, order)
+    with progress(not options.json, "attacks") as tell:
+        lab = attacked(tables, knowledge, control, order, tell)
     over = lab.exceeding(thresholds)
     inputs.keep(lab, over)
     if options.report is not None:

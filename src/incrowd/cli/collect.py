@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,9 @@ class CollectTokensOptions:
 
     survey: SurveyPath
     count: Annotated[str, typer.Option(metavar="COUNT", help="Number of tokens.")] = "1"
+    round: Annotated[
+        str | None, typer.Option("--round", metavar="NUMBER", help="The round of a memoized survey that they are for.")
+    ] = None
     people: Annotated[
         Path | None,
         typer.Option(
@@ -122,9 +126,11 @@ def _serve(options: CollectServeOptions) -> None:
 def tokens(options: CollectTokensOptions) -> None:
     """Make tokens, one a line. Each token allows one report. They are not stored.
 
-    For a survey with a purpose, tokens go to people who consent to it now: each line is an id and a token.
+    For a survey with a purpose, tokens go to people who consent to it now: each line is an id and a token. For a survey
+    with rounds, each line begins with the round in which its token counts. Where each person answers in one round, it
+    is drawn at random, and a person gets one token for all rounds; of a memoized survey, one in each round.
     """
-    from incrowd.workflows.collect.collector import Collector
+    from incrowd.workflows.collect.collector import Collector, turns_for
     from incrowd.workflows.local.invitations import invited_people, require_no_purpose
     from incrowd.workflows.local.opening import open_survey
     from incrowd.workflows.local.randomize import require_new
@@ -139,23 +145,29 @@ def tokens(options: CollectTokensOptions) -> None:
     if options.people is None:
         require_no_purpose(file)
     invited = None if options.people is None else invited_people(file, options.people)
+    turns = turns_for(
+        file.survey,
+        number if invited is None else len(invited),
+        None if options.round is None else whole(options.round, "round"),
+    )
     maker = Collector.beside(open_survey(file)).tokens
-    if invited is not None:
-        issued = {person: maker.issue() for person in invited}
-        if options.html is None:
-            _show_invited(issued, options)
-        else:
-            _write_sheet(file, {token: person for person, token in issued.items()}, options)
-        return
-    made = [maker.issue() for _ in range(number)]
+    made = [maker.issue(turn) for turn in turns]
+    names = [None] * number if invited is None else invited
     if options.html is not None:
-        _write_sheet(file, dict.fromkeys(made), options)
+        _write_sheet(file, dict(zip(made, names, strict=True)), options)
         return
     if options.json:
-        print_json({"tokens": made})
+        _print_tokens(made, names, turns)
         return
-    for token in made:
-        print(token)
+    for token, name, turn in zip(made, names, turns, strict=True):
+        print(*(str(part) for part in (turn, name, token) if part is not None), sep="\t")
+
+
+def _print_tokens(made: list[str], names: Sequence[str | None], turns: list[int | None]) -> None:
+    people = [name for name in names if name is not None]
+    tokens = dict(zip(people, made, strict=True)) if people else made
+    rounds = [turn for turn in turns if turn is not None]
+    print_json({"tokens": tokens, **({"rounds": rounds} if rounds else {})})
 
 
 def _write_sheet(file: SurveyFile, people: dict[str, str | None], options: CollectTokensOptions) -> None:
@@ -193,11 +205,3 @@ def export(options: CollectExportOptions) -> None:
         print_json({"reports": len(reports), "out": str(options.out)})
         return
     print_text(f"{len(reports):,} reports are in {shown_path(options.out)}.")
-
-
-def _show_invited(made: dict[str, str], options: CollectTokensOptions) -> None:
-    if options.json:
-        print_json({"tokens": made})
-        return
-    for person, token in made.items():
-        print(person, token, sep="\t")

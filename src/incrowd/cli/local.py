@@ -257,4 +257,4 @@ def show_estimates(question: QuestionEstimates) -> None:
     percent = float(100 * question.confidence)
     note = f"{percent:g} % confidence intervals (pointwise), about {question.about}."
     head = ("value", "estimate", "interval", *(["likeliest"] if likely else []))
-    print_table(f"{question.question}: {counted(question.people, 'report')}", rows, note, head)
+    print_table(f"{question.title}: {counted(question.people, 'report')}", rows, note, head)

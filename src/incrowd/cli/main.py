@@ -40,6 +40,7 @@ VERBS = {
     "Exit 1 if a release would be refused.",
     "release": "Release a table under a policy.",
     "series": "Release the same table every period, under one budget.",
+    "synth": "Compare ways to make synthetic rows.",
     "learn": "Learn a model under a policy.",
     "predict": "Write the prediction of a model for each row: `prediction`, and `p_CLASS` for every class.",
     "export": "Write a release in another format.",

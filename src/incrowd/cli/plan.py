@@ -66,6 +66,10 @@ class PlanOptions(ReadingOptions):
             "--compare", help="Compare methods at the same (ε, δ) by public numbers; with --look, by measurement."
         ),
     ] = False
+    caps: Annotated[
+        bool,
+        typer.Option("--caps", help="For queries: show the noise of each max_rows; with --look, what it keeps."),
+    ] = False
     last_step: Annotated[
         int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
@@ -88,6 +92,9 @@ def plan(options: PlanOptions) -> None:
 
     --look EPSILON: spend this ε on a private preview. It estimates how many rows other levels, k and rates would keep,
     with confidence intervals. With --compare, it measures the error of method safe.
+
+    --caps: for policies with queries, show the noise of a count under each max_rows up to the declared one. With --look
+    EPSILON, a query that costs this ε estimates the rows that each cap keeps, and one is recommended.
     """
     from dataclasses import replace
 
@@ -99,6 +106,11 @@ def plan(options: PlanOptions) -> None:
 
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
+    if options.caps:
+        from incrowd.cli.caps import show_caps
+
+        show_caps(policy, options.data, options.look, json=options.json)
+        return
     if options.compare:
         if options.write is not None:
             raise InvalidParameter("--write needs a private preview without --compare: leave --compare out.")

@@ -195,9 +195,10 @@ def _as_json(profile: TableProfile, written: WrittenDraft | None, options: Profi
 def _seen_from(folder: Path, data: str) -> str:
     """Return how a policy in that folder names the data: a path from there, or an address as it is."""
     from incrowd.core.table import IN_ENGINE
+    from incrowd.engines.readers.remote import public_source
 
-    if "://" in data or data.startswith(IN_ENGINE):
-        return data
+    if "://" in data or data == "-" or data.startswith(IN_ENGINE):
+        return public_source(data)
     return Path(os.path.relpath(Path(data).resolve(), folder)).as_posix()
 
 
@@ -261,7 +262,9 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
         vouch = f"; if the values are public, draft again with --public {shlex.quote(marked[0])}=WHERE"
         print_text(f"marked as data-dependent: {', '.join(marked)}{'' if goal is DraftGoal.CLASSIC else vouch}.")
     if made.person is not None:
-        print_text(f"person ID column: {made.person.name}; one row per person is used.")
+        rows = "every row is counted, those of one person in a cell as one contribution"
+        rows = rows if goal is DraftGoal.TABLE else "one row per person is used"
+        print_text(f"person ID column: {made.person.name}; {rows}.")
     print()
 
 

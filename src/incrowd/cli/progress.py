@@ -1,4 +1,4 @@
-"""Progress: rows and remaining time on a terminal, for work that takes more than a second."""
+"""Progress: rows or attacks, and remaining time on a terminal, for work that takes more than a second."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _PATIENCE = 1.0  # seconds before a bar appears
 
 
 @contextmanager
-def progress(enabled: bool) -> Iterator[Progress | None]:
+def progress(enabled: bool, unit: str = "rows") -> Iterator[Progress | None]:
     """Show a bar on a terminal once the work has taken a second, and wipe it away in the end.
 
-    What is yielded is told how many rows are done, of how many; fewer than before is another pass over them.
+    What is yielded is told how many rows, or others of a `unit`, are done, of how many; fewer than before is another
+    pass over them.
 
     >>> with progress(False) as tell:
     ...     print(tell)
@@ -31,9 +32,15 @@ def progress(enabled: bool) -> Iterator[Progress | None]:
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    rows = TextColumn("{task.completed:>13,.0f} rows")
+    done_so_far = TextColumn(f"{{task.completed:>13,.0f}} {unit}")
     left = TimeRemainingColumn(compact=True)
-    columns = (TextColumn("pass {task.fields[number]}"), BarColumn(bar_width=30), rows, TimeElapsedColumn(), left)
+    columns = (
+        TextColumn("pass {task.fields[number]}"),
+        BarColumn(bar_width=30),
+        done_so_far,
+        TimeElapsedColumn(),
+        left,
+    )
     with Bar(*columns, TextColumn("left"), console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, visible=False, number=1)
 

@@ -17,6 +17,7 @@ from incrowd.cli.published import show_published
 from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from incrowd.workflows.policy.policy import Policy
     from incrowd.workflows.release.deliver import PublishedRelease
 
 
@@ -25,18 +26,28 @@ class ReleaseOptions(ReadingOptions):
     """The options of `incrowd release`."""
 
     policy: Annotated[Path, typer.Option("--policy", help="The policy file.")]
-    out: Annotated[Path, typer.Option("--out", help="A new folder: only what may be published goes there.")]
-    data: Annotated[str | None, typer.Argument(help="The table; by default the policy's source.")] = None
+    out: Annotated[
+        str,
+        typer.Option("--out", help="A new folder, or s3://, gs://, az://: only what may be published goes there."),
+    ]
+    data: Annotated[
+        str | None,
+        typer.Argument(help="A file, folder, pattern, address, or - for standard input; default: the policy's source."),
+    ] = None
     form: Annotated[
         str, typer.Option("--format", help="parquet, csv or tsv; dta, sav or xpt for Stata, SPSS, SAS.")
     ] = "parquet"
     spreadsheet: Annotated[
-        bool,
-        typer.Option("--spreadsheet", help="With csv or tsv: put an apostrophe before text that looks like a formula."),
-    ] = False
+        bool | None,
+        typer.Option(
+            "--spreadsheet/--no-spreadsheet",
+            help="With csv or tsv: an apostrophe before text that looks like a formula; default: where the policy "
+            "allows such text.",
+        ),
+    ] = None
     sign: Annotated[Path | None, typer.Option("--sign", help="Sign with this Ed25519 private key (PEM).")] = None
     table: Annotated[
-        str | None, typer.Option("--table", help="A new table for the same rows: postgresql://USER@HOST/DB::TABLE.")
+        str | None, typer.Option("--table", help="A new table for the same rows, at a postgresql:// address.")
     ] = None
     force: Annotated[
         bool, typer.Option("--force", help="Release even if probably empty, or if an earlier release is missing.")
@@ -87,7 +98,7 @@ def release(options: ReleaseOptions) -> None:
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
-        destination = Destination(options.out, _form(options), options.sign, options.table)
+        destination = Destination(options.out, _form(options, policy), options.sign, options.table)
         announce = None if options.json else partial(show_published, policy)
         terms = ReleaseTerms(share_of(options.hold_out), options.force, options.key, announce)
         published = release_to(options.data, policy, destination, tell, terms)
@@ -102,12 +113,20 @@ def release(options: ReleaseOptions) -> None:
 def _recover(options: ReleaseOptions) -> None:
     """Deliver or discard what a killed release left complete; nothing is charged or read."""
     from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.recover import deliver_hidden, discard_hidden
+    from incrowd.workflows.release.upload import Upload, deliver_upload
 
     actions = {"deliver": deliver_hidden, "discard": discard_hidden}
     if options.recover not in actions:
         raise InvalidParameter("--recover takes deliver or discard.")
-    certificate = actions[options.recover](load_policy(options.policy, options.last_step), options.out)
+    policy, place = load_policy(options.policy, options.last_step), Destination(options.out)
+    if place.address is None:
+        certificate = actions[options.recover](policy, place.place)
+    elif options.recover == "deliver":
+        certificate = deliver_upload(policy, place.address)
+    else:
+        certificate = discard_hidden(policy, Upload.of(policy, place.address).copy)
     if options.json:
         print_json({"folder": str(options.out), "recovered": options.recover, "certificate": certificate.to_json()})
     elif options.recover == "deliver":
@@ -116,15 +135,17 @@ def _recover(options: ReleaseOptions) -> None:
         print_table("discarded", [("release", certificate.id), ("charge", "not refunded")])
 
 
-def _form(options: ReleaseOptions) -> str:
-    """Return the format of the files; text for spreadsheets has its name."""
-    from incrowd.core.spreadsheet import MARK
+def _form(options: ReleaseOptions, policy: Policy) -> str:
+    """Return the format of the files; text for spreadsheets has its name, and is the default where it is needed."""
+    from incrowd.core.spreadsheet import MARK, formulas_possible
 
-    if not options.spreadsheet:
-        return options.form
-    if options.form == "parquet":
+    text = options.form in ("csv", "tsv")
+    if options.spreadsheet and not text:
         raise InvalidParameter("--spreadsheet needs a text format: give --format csv or --format tsv.")
-    return f"{MARK}.{options.form}"
+    guarded = options.spreadsheet
+    if guarded is None:
+        guarded = text and not policy.linked and formulas_possible(policy.schema)
+    return f"{MARK}.{options.form}" if guarded else options.form
 
 
 def _show(published: PublishedRelease, table: str | None) -> None:

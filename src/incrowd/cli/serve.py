@@ -74,6 +74,10 @@ class ServeOptions:
     reload: Annotated[
         bool, typer.Option("--reload", help="Reload the rows when a policy declares a new data version.")
     ] = False
+    console: Annotated[
+        bool,
+        typer.Option("--console", help="Show who asked what, what remains and why queries were refused; then end."),
+    ] = False
     as_json: Json = False
 
 
@@ -85,7 +89,11 @@ def serve(options: ServeOptions) -> None:
 
     Make tokens with `incrowd access grant`, for the ledger of the policy. All workers share ledger, answers, access
     list and audit log. Logs are JSON on standard error.
+
+    --console: show the owner's console instead, beside a running server or without one. It reads no row.
     """
+    if options.console:
+        return _show_console(options)
     order = _order(options)
     summary = _summary(options, order)
     running = _running(options, order)
@@ -95,6 +103,40 @@ def serve(options: ServeOptions) -> None:
         print_table("Serving", [(name, str(value)) for name, value in summary.items()], "Stop with Ctrl-C.")
     sys.stdout.flush()
     running()
+    return None
+
+
+def _show_console(options: ServeOptions) -> None:
+    """Print who asked what, what remains and why queries were refused."""
+    from incrowd.workflows.policy.ledger_place import ledger_of
+    from incrowd.workflows.policy.policy import load_policy
+    from incrowd.workflows.query.usage import usage_of
+
+    if not options.policy:
+        raise InvalidParameter("no policy to show the server of: give --policy FILE.")
+    usage = usage_of(ledger_of(load_policy(options.policy[0])))
+    if options.as_json:
+        return print_json(usage.to_json())
+    budgets = [(one.dataset, one.epsilon_spent, one.epsilon_left or "no budget") for one in usage.datasets]
+    print_table("Budgets", budgets, header=("dataset", "epsilon spent", "remaining"))
+    users = [
+        (
+            one.name,
+            one.role,
+            f"{one.answered} answered, {one.refused} refused, {one.failed} failed",
+            "; ".join(one.spent),
+        )
+        for one in usage.users
+    ]
+    print_table("Users", users, header=("name", "role", "queries", "spent of allowances"))
+    paid = [(one.at.replace("T", " "), one.analyst, one.epsilon, "; ".join(one.queries) or "not stored")
+            for one in usage.queries]  # fmt: skip
+    print_table("Latest charges", paid, header=("at (UTC)", "by", "epsilon", "query"))
+    refused = [(kind, str(times)) for kind, times in usage.reasons] or [("none", "0")]
+    print_table(f"Refusals among the latest {usage.requests} queries", refused, header=("reason", "times"))
+    tokens = [(token, one.name, f"incrowd access revoke {token}") for one in usage.users for token in one.tokens]
+    print_table("Tokens that work", tokens or [("none", "", "")], header=("id", "user", "end it by"))
+    return None
 
 
 def _order(options: ServeOptions) -> ServeOrder:

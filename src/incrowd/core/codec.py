@@ -289,3 +289,21 @@ def text_digest(domain: str, text: str) -> str:
     True
     """
     return sha256(f"{domain}\n{text}".encode()).hexdigest()
+
+
+class RepeatedKey(ValueError):
+    """An object in a JSON text has a key twice: readers differ in which of its values counts."""
+
+
+def unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of a JSON text, for `object_pairs_hook`; one with a key twice raises `RepeatedKey`.
+
+    >>> unrepeated([("epsilon", 1), ("epsilon", 9)])
+    Traceback (most recent call last):
+    ...
+    incrowd.core.codec.RepeatedKey
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        raise RepeatedKey
+    return content

@@ -7,6 +7,9 @@ from pathlib import PurePath
 import pyarrow as pa
 from pyarrow import compute as pc
 
+from incrowd.core.domain import Categories
+from incrowd.core.schema import Column, Schema
+
 MARK = "spreadsheet"
 """What stands in a file's name before its ending where its text is guarded: data.spreadsheet.csv."""
 _FORMULA = "[=+\\-@\t\r\n＝＋－＠]"
@@ -19,6 +22,30 @@ def is_guarded(path: PurePath) -> bool:
     (True, False)
     """
     return f".{MARK}" in path.suffixes[:-1]
+
+
+def formulas_possible(schema: Schema) -> bool:
+    """Return whether a released column can hold text that begins like a formula, by the schema alone.
+
+    That is so for a column whose values or classes cannot be listed, and for one with such a label at some level.
+
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> formulas_possible(Schema((Column("sex", hierarchy=Flat(Categories(("f", "m")))),)))
+    False
+    >>> formulas_possible(Schema((Column("change", hierarchy=Flat(Categories(("+1", "0")))),)))
+    True
+    """
+    return any(_begins_formula(column) for column in schema.released)
+
+
+def _begins_formula(column: Column) -> bool:
+    text = column.domain.storage == pa.string() or isinstance(column.domain, Categories)
+    # below the first level, numbers and days are no text
+    labels = [column.hierarchy.labels(level) for level in range(0 if text else 1, column.hierarchy.height + 1)]
+    if any(names is None for names in labels):
+        return text
+    texts = pa.array([name for names in labels for name in names or ()], pa.string())
+    return bool(pc.any(pc.match_substring_regex(texts, f"^'*{_FORMULA}")).as_py())
 
 
 def guard(texts: pa.Array) -> pa.Array:

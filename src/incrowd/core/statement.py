@@ -11,13 +11,14 @@ from incrowd.core.steps.step import ClaimBasis, Step
 
 if TYPE_CHECKING:
     from incrowd.core.schema import Role
+    from incrowd.core.steps.periods import ReadPeriod
 
 
 @dataclass(frozen=True)
 class Statement:
     """What is said about a release: the basis of its claims, the claims, the released columns, and the evidence.
 
-    `roles` and `types` are those of the declared columns.
+    `roles` and `types` are those of the declared columns.  `period` is the one whose rows were read, if it was one.
     """
 
     basis: ClaimBasis
@@ -26,6 +27,7 @@ class Statement:
     evidence: Mapping[str, Any] = field(default_factory=dict)
     roles: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    period: ReadPeriod | None = None
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -133,6 +133,17 @@ class Summary(Protocol):
 Learned = TypeVar("Learned", bound=Summary)
 
 
+class PeriodChoice(Protocol):
+    """Which rows lie in a period, by one column; workers get a copy of it."""
+
+    @property
+    def column(self) -> Column:
+        """The column that decides."""
+
+    def of(self, cells: pa.Array) -> NDArray[np.bool_]:
+        """Return which cells lie in the period."""
+
+
 class PersonFilter(Protocol):
     """Whose rows take part; it never leaves this process, because it may hold keys."""
 
@@ -189,6 +200,9 @@ class Engine(Protocol):
 
         Where rows live elsewhere, their people are named here, and all that is sent back is who of them takes part.
         """
+
+    def in_period(self, rows: Rows, period: PeriodChoice) -> Rows:
+        """Return the rows of one period alone; each row is judged by its own cell in the column that decides."""
 
     def learn(self, rows: Rows, columns: Sequence[str], empty: Callable[[], Learned]) -> Learned:
         """Read these columns once and return what a summary, started by `empty` wherever rows are, learned of them.

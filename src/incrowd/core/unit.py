@@ -30,6 +30,8 @@ class Kind(StrEnum):
     """One edge: of one kind, and where edges have directions in one of them."""
     NODE = "node"
     REPORT = "report of one person"
+    HISTORY = "person's reports of all rounds"
+    """All that one person sends to a survey with rounds, or to several surveys of the same people."""
 
     @property
     def of_people(self) -> bool:

@@ -185,9 +185,10 @@ class Classifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
 
 class Regressor(RegressorMixin, PrivateEstimator):  # type: ignore[misc]
-    """A private model that predicts a number; its policy says `method: regressor`."""
+    """A private model that predicts a number; its policy says `method: regressor`, or `method: tuning`."""
 
     method = "regressor"
+    also = ("tuning",)
 
     def __init__(  # noqa: PLR0913 - scikit-learn wants every parameter by its name
         self,

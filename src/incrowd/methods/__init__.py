@@ -13,6 +13,7 @@ METHODS: Mapping[str, str] = {
     "most-common": "incrowd.methods.histograms.most_common",
     "marginals": "incrowd.methods.synthesis.marginals.method",
     "tree": "incrowd.methods.synthesis.tree",
+    "comparison": "incrowd.methods.synthesis.comparison",
     "classifier": "incrowd.methods.learning.classifier.method",
     "regressor": "incrowd.methods.learning.regressor",
     "kmeans": "incrowd.methods.learning.kmeans",

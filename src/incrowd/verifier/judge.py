@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from incrowd.core.certificate import Certificate, meaning_digest
+from incrowd.core.certificate import Amounts, Certificate, meaning_digest
 from incrowd.core.claims import privacy
 from incrowd.core.claims.claim import Claim
 from incrowd.core.claims.privacy import Concentrated, Private
@@ -109,7 +109,8 @@ def statement_of(certificate: Certificate) -> Statement:
     basis = replace(_basis(certificate), steps=own_steps(certificate.steps))
     declared = certificate.schema.columns
     roles, types = ({column.name: getattr(column, name) for column in declared} for name in ("role", "type"))
-    return Statement(basis, certificate.claims, certificate.schema.released, certificate.evidence, roles, types)
+    released, period = certificate.schema.released, period_of(certificate.steps)
+    return Statement(basis, certificate.claims, released, certificate.evidence, roles, types, period)
 
 
 def _basis(certificate: Certificate) -> ClaimBasis:
@@ -301,10 +302,10 @@ def _accounting(certificate: Certificate) -> Problem | None:
     """Return why the amounts cannot be what this release cost, or None."""
     accounting = certificate.accounting
     try:
-        spent = (Decimal(accounting.spent.epsilon), Decimal(accounting.spent.delta))
-        total = (Decimal(accounting.total.epsilon), Decimal(accounting.total.delta))
+        spent, total = _both(accounting.spent), _both(accounting.total)
         claimed = _cost(certificate.claims)
-        if any(amount.is_nan() for amount in (*spent, *total, claimed)):
+        own = () if accounting.period is None else _both(accounting.period.spent)
+        if any(amount.is_nan() for amount in (*spent, *total, *own, claimed)):
             return Problem("an amount is not a number")
     except InvalidOperation:
         return Problem("the amounts cannot be read")
@@ -323,6 +324,10 @@ def _accounting(certificate: Certificate) -> Problem | None:
     return None
 
 
+def _both(amounts: Amounts) -> tuple[Decimal, Decimal]:
+    return Decimal(amounts.epsilon), Decimal(amounts.delta)
+
+
 def _period(certificate: Certificate) -> Problem | None:
     """Return a problem if the accounting is about another period than the steps, or counts too little; else None."""
     step, account = period_of(certificate.steps), certificate.accounting.period
@@ -332,8 +337,7 @@ def _period(certificate: Certificate) -> Problem | None:
         return None
     if (step.label, step.releases) != (account.label, account.releases):
         return Problem("the accounting is about another period, or another number of releases, than the steps")
-    here = Decimal(account.spent.epsilon), Decimal(account.spent.delta)
-    paid = certificate.accounting
+    here, paid = _both(account.spent), certificate.accounting
     least = Decimal(paid.spent.epsilon if Decimal(paid.spent.epsilon).is_finite() else 0), Decimal(paid.spent.delta)
     if account.published < 1 or any(part < whole for part, whole in zip(here, least, strict=True)):
         return Problem("the period has spent less than this release cost")
@@ -347,6 +351,8 @@ def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tup
         return None
     if any(sum_ < cost for sum_, cost in zip(total, spent, strict=True)):
         return Problem("the total is smaller than the cost of this series")
+    if _runs(certificate) and spent[0] != _cost(certificate.claims):
+        return Problem("the charge is not the cost of the claim")
     whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * account.releases)
     derived = derive(whole, guarantee.unit, Fraction(spent[0]), Fraction(spent[1]))
     if derived is None:

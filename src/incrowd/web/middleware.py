@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import time
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from incrowd.core.codec import RepeatedKey, unrepeated
 from incrowd.web import replies
 from incrowd.web.logs import note
 from incrowd.web.settings import Settings
@@ -56,10 +58,14 @@ class RequestMiddleware:
         send = self._sending(send, fields)
         try:
             body = await _body(scope, receive, self.settings.size)
+            _check_keys(body)
             await self.app(scope, _replayed(body, receive), send)
         except _TooLarge:
             text = f"a request has at most {self.settings.size} bytes."
             await replies.error(413, "InvalidParameter", text)(scope, receive, send)
+        except RepeatedKey:
+            text = "an object in a request has one value for a key, and here a key stands twice: nothing was done."
+            await replies.error(400, "InvalidParameter", text)(scope, receive, send)
         except _Ambiguous:
             text = "a request says its length once, by Content-Length or by Transfer-Encoding: chunked."
             reply = replies.error(400, "InvalidParameter", text)
@@ -112,6 +118,16 @@ async def _body(scope: Scope, receive: Receive, most: int) -> bytes:
                     return b"".join(parts)
     except TimeoutError:
         raise _TooSlow from None
+
+
+def _check_keys(body: bytes) -> None:
+    """Refuse a JSON text with a key twice; what is no JSON is refused, or read, where it is used."""
+    try:
+        json.loads(body or b"{}", object_pairs_hook=unrepeated)
+    except RepeatedKey:
+        raise
+    except (ValueError, RecursionError):
+        return
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

@@ -27,11 +27,16 @@ NEEDED_BY = {
     "learn": "the estimators for scikit-learn",
     "lists": "public lists of countries, languages and currencies",
     "onnx": "export --to onnx",
+    "s3": "rows and releases at s3:// addresses",
+    "gs": "rows and releases at gs:// addresses",
+    "az": "rows and releases at az:// addresses",
+    "delta": "Delta tables",
+    "iceberg": "Iceberg tables",
 }
 """What each extra is for, in the order of the help."""
 _EARLIEST = datetime(2025, 1, 1, tzinfo=UTC)  # this version was made later: a clock before that is wrong
 _DRAWN = 4096  # bytes; a fair generator keeps the share of ones within 0.5 ± 0.03 but for a chance below 2**-40
-_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z]+)['\"]")
+_REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z0-9]+)['\"]")
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ OTHERS = {
 }
 """What makes certified releases and is not a method of a policy: the module with its CHECK and PICTURE."""
 
-MODELS = ("marginals", "tree")
+MODELS = ("marginals", "tree", "comparison")
 """The methods that make a model, from which rows are drawn."""
 
 LEARNING = ("classifier", "regressor", "kmeans", "pca", "tuning")

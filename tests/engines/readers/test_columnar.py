@@ -215,10 +215,10 @@ def test_a_folder_whose_files_differ_in_columns_is_refused(tmp_path: Path) -> No
         open_source(tmp_path)
 
 
-def test_a_folder_that_keeps_a_column_in_its_names_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "year=2024").mkdir()
-    write(tmp_path / "year=2024" / "a.parquet")
-    with pytest.raises(SourceUnreadable, match="without partitions"):
+def test_a_column_in_files_and_in_names_of_folders_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "i=2024").mkdir()
+    write(tmp_path / "i=2024" / "a.parquet", pa.table({"i": [1]}))
+    with pytest.raises(SourceUnreadable, match="leave one out"):
         open_source(tmp_path)
 
 

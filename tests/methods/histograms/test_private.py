@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from incrowd.accounting import accountant
 from incrowd.core.domain import Numbers, Text, Type
@@ -41,11 +45,34 @@ def schema(unit: Unit) -> Schema:
 def test_every_count_gets_noise() -> None:
     noise = [1, -1, -2, 0, 3, 0]
     released = PrivateHistogram(epsilon=ONE).release(table(), ScriptedCoins(laplace=noise))
-    assert counts(released) == [8, 2, -2, 5, 3, 1]
-    held = PrivateHistogram(epsilon=ONE, clamp=True, round=2).release(table(), ScriptedCoins(laplace=noise))
-    assert counts(held) == [8, 2, 0, 6, 4, 2]
-    wide = PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian")
+    assert counts(released) == [8, 1, 0, 5, 3, 0]
+    even = PrivateHistogram(epsilon=ONE, round=2).release(table(), ScriptedCoins(laplace=noise))
+    assert counts(even) == [8, 2, 0, 6, 4, 0]  # 20, as the sum of 8, 2, -2, 6, 4 and 2
+    plain = PrivateHistogram(epsilon=ONE, clamp=False).release(table(), ScriptedCoins(laplace=noise))
+    assert counts(plain) == [8, 2, -2, 5, 3, 1]
+    wide = PrivateHistogram(epsilon=ONE, delta=SMALL, noise="gaussian", clamp=False)
     assert counts(wide.release(table(), ScriptedCoins(gaussian=noise))) == [8, 2, -2, 5, 3, 1]
+
+
+@given(st.lists(st.integers(-4, 6), min_size=1, max_size=4), st.sampled_from([1, 2, 5]))
+@settings(max_examples=80)
+def test_clamped_counts_are_the_nearest_that_keep_their_sum(noisy: list[int], base: int) -> None:
+    counts = np.array(noisy, np.int64)
+    target = partition.rounded(counts, base)
+    published = partition.adding_up(counts, base)
+    total = max(0, int(target.sum()))
+    assert published.min() >= 0
+    assert published.sum() == total
+    every = (row for row in product(range(0, total + 1, base), repeat=len(noisy)) if sum(row) == total)
+    nearest = min(sum((a - b) ** 2 for a, b in zip(row, target.tolist(), strict=True)) for row in every)
+    assert int(((published - target) ** 2).sum()) == nearest
+
+
+def test_noise_does_not_move_the_sum_of_many_empty_bins() -> None:
+    noisy = np.concatenate([np.full(5, 10**12), np.tile([3, -3, 0], 2000)]).astype(np.int64)
+    published = partition.adding_up(noisy)
+    assert published.sum() == 5 * 10**12
+    assert np.abs(published - np.maximum(noisy, 0)).max() <= 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from incrowd.core.statement import Statement
 from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.methods.learning.shared.sensitivities import other_sensitivity
 from incrowd.methods.learning.shared.steps import LearnFrom
-from incrowd.methods.learning.tuning import TryModels
+from incrowd.methods.learning.shared.trials import TryModels
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import EXAMPLES, POLICIES
 

@@ -15,9 +15,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.loss import BestRun, Pure, ZeroConcentrated
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
-from incrowd.learn import Classifier
+from incrowd.learn import Classifier, Regressor
 from incrowd.methods.learning.shared.steps import FollowGradients, LearnFrom
-from incrowd.methods.learning.tuning import SECRET, TryModels
+from incrowd.methods.learning.shared.trials import SECRET, TryModels
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
@@ -76,6 +76,9 @@ def test_folds_cost_each_model_that_a_row_has_a_part_in() -> None:
         ({"column_sets": {"all": ["a"], "odd": ["t"]}}, "not the one that it predicts"),
         ({"delta": None, "models": ["gradient"]}, "needs a delta"),
         ({"models": ["forest"]}, "models"),
+        ({"models": ["linear"]}, "models"),
+        ({"target_column": "m", "column_sets": None, "models": ["naive-bayes", "moments"]}, "does not predict numbers"),
+        ({"target_column": "m", "column_sets": None, "models": ["additive", "moments"], "delta": None}, "need a delta"),
     ],
 )
 def test_what_means_nothing_is_refused_before_rows_are_read(change: dict[str, Any], message: str) -> None:
@@ -103,7 +106,9 @@ def test_the_kept_model_predicts(change: dict[str, Any]) -> None:
 
 def test_the_certificate_tells_candidates_and_price_and_nothing_of_runs(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.sqlite"
-    told = {**SMALL, "release": {**SMALL["release"], **TUNED}, "ledger": f"sqlite:///{ledger}"}
+    models = {"models": ["naive-bayes", "moments"], "column_sets": None}
+    release = {key: value for key, value in {**SMALL["release"], **TUNED, **models}.items() if value is not None}
+    told = {**SMALL, "release": release, "ledger": f"sqlite:///{ledger}"}
     release_to(rows(200), load_policy(told), Destination(tmp_path / "out", "csv"))
     assert verify(tmp_path / "out").passed
     certificate = json.loads((tmp_path / "out" / "certificate.json").read_text(encoding="utf-8"))
@@ -121,3 +126,23 @@ def test_an_estimator_tunes_and_reads_all_columns_that_may_be_kept(tmp_path: Pat
     found = Classifier(policy).fit(frame.drop_columns(["t"]), frame["t"].to_pylist())
     assert found.feature_names_in_.tolist() == ["a", "n", "m"]
     assert found.predict_proba(np.array([["x", 1, 0], ["y", 2, 4]], object)).shape == (2, 3)
+
+
+@pytest.mark.parametrize("folds", [None, 2])
+def test_models_of_numbers_are_tuned_and_verified(folds: int | None, tmp_path: Path) -> None:
+    sets = {"column_sets": {"class": ["t"], "nothing": ["n"]}, "models": ["moments"]}
+    release = {**SMALL["release"], **TUNED, **sets, "target_column": "m", "epsilon": 20, "runs": 20}
+    release |= {} if folds is None else {"folds": folds}
+    policy = {**SMALL, "release": release, "ledger": f"sqlite:///{tmp_path}/ledger.sqlite"}
+    chance = np.random.default_rng(8)
+    classes = chance.choice(["p", "r"], 1000)
+    whole = table([("x", int(chance.integers(3)), -3 if t == "p" else 3, str(t)) for t in classes])
+    release_to(whole, load_policy(policy), Destination(tmp_path / "out", "csv"))
+    assert verify(tmp_path / "out", policy=load_policy(policy)).passed
+    read = load_policy(policy)
+    model = read.plan.draw(open_table(whole, read.schema, read.options), SeededCoins(2)).model
+    low, high = model.predicted(table([("x", 1, 0, "p"), ("x", 1, 0, "r")]))["prediction"].to_pylist()
+    assert low < -2
+    assert high > 2
+    fitted = Regressor({**policy, "ledger": f"sqlite:///{tmp_path}/other.sqlite"})
+    assert np.isfinite(fitted.fit(whole.drop_columns(["m"]), whole["m"].to_pylist()).predict(whole)).all()

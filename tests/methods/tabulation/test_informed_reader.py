@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +50,9 @@ def published(method: ProtectedTable, rows: pa.Table) -> tuple[TableFrame, Whole
     return method.frames(SCHEMA)[0], column.fill_null(0).to_numpy(), column.is_valid().to_numpy()
 
 
-def extremes(parts: list[tuple[csr_array, Whole, Whole]], goal: Whole, least: int) -> tuple[int, int]:
+def extremes(
+    parts: list[tuple[csr_array, Whole, Whole]], goal: Whole, least: int, near: tuple[Any, Any] = (0, np.inf)
+) -> tuple[int, int]:
     """Return the ends of a sum of unknowns by integer programs: published sums are exact, empty ones bounded below."""
     constraints = []
     for sums, values, known in parts:
@@ -57,7 +61,7 @@ def extremes(parts: list[tuple[csr_array, Whole, Whole]], goal: Whole, least: in
         if len(hidden):
             constraints.append(LinearConstraint(sums[hidden], least, np.inf))
     results = [
-        milp(sign * goal, constraints=constraints, bounds=Bounds(0, np.inf), integrality=np.ones(len(goal)))
+        milp(sign * goal, constraints=constraints, bounds=Bounds(*near), integrality=np.ones(len(goal)))
         for sign in (1, -1)
     ]
     return round(results[0].fun), round(-results[1].fun)
@@ -92,6 +96,29 @@ def test_no_count_is_inferred_within_its_interval_by_integer_programs() -> None:
             assert high >= true[cell] + 3
             sensitive += 1
     assert sensitive > 20
+
+
+def test_no_count_is_inferred_by_readers_who_knew_each_cell_up_to_a_share() -> None:
+    """A reader who knows 2 up to a tenth of it knows it; with a half, 5 may be 3 to 7, and not 2 or 8."""
+    method = ProtectedTable(columns=("area", "sex"), minimum=3, protection=1, prior=Fraction(1, 10))
+    with pytest.raises(Infeasible):
+        published(method, people(np.array([[[2, 0], [9, 0]], [[8, 0], [7, 0]], [[9, 0], [2, 0]], [[6, 0], [5, 0]]])))
+    method, share, sensitive = ProtectedTable(columns=("area", "sex"), minimum=6, protection=2), Fraction(1, 2), 0
+    for cells in crowds(3, seed=5, most=3):
+        rows = np.where([[[True, False]]], np.array([0, 5, 12])[cells], 0)
+        try:
+            frame, values, known = published(replace(method, prior=share), people(rows))
+        except Infeasible:
+            continue
+        true, finest = frame.totals(rows.sum(2)).ravel(), rows.sum(2).ravel()
+        near = [(finest * (2 + sign) + (sign < 0)) // 2 for sign in (-1, 1)]
+        for cell in np.flatnonzero((true > 0) & (true < 6)).tolist():
+            parts = [(frame.matrix, values, known)]
+            low, high = extremes(parts, frame.matrix[[cell]].toarray().ravel(), 1, (near[0], near[1]))
+            assert low <= true[cell] - 2
+            assert high >= true[cell] + 2
+            sensitive += 1
+    assert sensitive
 
 
 def test_no_sum_is_inferred_within_its_interval_by_integer_programs() -> None:

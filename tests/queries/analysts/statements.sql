@@ -1,4 +1,16 @@
 -- trade: hospital
+SELECT COUNT(*) FROM visits WHERE day >= TIMESTAMP '2024-02-01 00:00:00' AND day < '2024-05-01 00:00:00'::timestamp;
+SELECT DATE_TRUNC('month', CAST(day AS TIMESTAMP)) AS m, COUNT(*) AS n FROM visits WHERE day >= '2024-01-01' GROUP BY 1;
+SELECT COUNT(*) FROM visits WHERE ward = ANY(ARRAY['heart', 'lung']) AND (sex, ward) = ('f', 'heart');
+SELECT COUNT(*) FROM visits WHERE ward LIKE 'he%' ESCAPE '!' OR ward LIKE '%!%%' ESCAPE '!' OR ward LIKE 'lu!_' ESCAPE '!';
+SELECT t.w, t.n FROM (SELECT ward, COUNT(*) FROM visits GROUP BY ward) AS t(w, n);
+WITH t(w, n) AS (SELECT ward, COUNT(*) FROM visits GROUP BY ward) SELECT SUM(n) AS s FROM t;
+SELECT COUNT(*) FROM (SELECT DISTINCT patient FROM visits WHERE ward = 'heart' INTERSECT SELECT DISTINCT patient FROM visits WHERE sex = 'f') AS t;
+SELECT COUNT(*) FROM (SELECT patient FROM visits WHERE ward = 'heart' EXCEPT SELECT patient FROM visits WHERE sex = 'f') AS t;
+SELECT ward, DATE_TRUNC('year', AVG(day)) AS d FROM visits GROUP BY ward;
+SELECT age || ' years' AS label, COUNT(*) AS n FROM visits GROUP BY label;
+SELECT COUNT(*) FROM visits WHERE day >= DATE '2024-06-30' + INTERVAL '-1 month' AND ward IN ((SELECT 'heart'));
+SELECT CONCAT(ward, age) AS label, COUNT(*) AS n FROM visits WHERE ward = 'heart' GROUP BY label;
 SELECT COUNT(*) FROM visits;
 SELECT COUNT(DISTINCT patient) FROM visits;
 SELECT COUNT(patient) FROM visits WHERE ward = 'heart';

@@ -113,6 +113,7 @@ OPERATED = {
     "IS NOT DISTINCT FROM": "age IS NOT DISTINCT FROM 1",
     "IS DISTINCT FROM": "age IS DISTINCT FROM 1",
     "BETWEEN": "age BETWEEN 1 AND 5",
+    "day number": "DATE_FROM_UNIX_DATE(7) < day",
     "IN": "ward IN ('heart', 'lung')",
     "IS NULL": "age IS NULL",
     "LIKE": "note LIKE 'a%'",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, QueryRefused
+from incrowd.queries.language.expressions.table import INSTEAD
 from incrowd.queries.language.reading import LONGEST_TEXT, is_explain
 from incrowd.queries.language.understanding import understand
 from tests.queries.language.hospital import CATALOG
@@ -52,11 +53,11 @@ REFUSED = {
     "SELECT MODE(cost) FROM visits": "declared values",
     "SELECT MODE(note) FROM visits": "declared values",
     "SELECT SUM(DISTINCT age) FROM visits": "DISTINCT",
-    "SELECT ARRAY_AGG(age) FROM visits": "noise can protect",
-    "SELECT STRING_AGG(note) FROM visits": "noise can protect",
-    "SELECT FIRST(age) FROM visits": "noise can protect",
-    "SELECT ANY_VALUE(age) FROM visits": "noise can protect",
-    "SELECT ARG_MAX(note, age) FROM visits": "noise can protect",
+    "SELECT ARRAY_AGG(age) FROM visits": "GROUP BY x with COUNT(*)",
+    "SELECT STRING_AGG(note) FROM visits": "GROUP BY x with COUNT(*)",
+    "SELECT FIRST(age) FROM visits": "MODE(x)",
+    "SELECT ANY_VALUE(age) FROM visits": "MODE(x)",
+    "SELECT ARG_MAX(note, age) FROM visits": "MODE(x)",
     "SELECT MIN(age, 3) FROM visits": "one argument",
     "SELECT SUM(SUM(age)) FROM visits": "inside each other",
     "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1": "inside each other",
@@ -76,11 +77,13 @@ REFUSED = {
     "SELECT COUNT(*) FROM visits WHERE SPLIT_PART(note, ward, 1) = 'a'": "must be a constant",
     "SELECT COUNT(*) FROM visits WHERE day > CURRENT_DATE": "no single CURRENT_DATE",
     "SELECT COUNT(*) FROM visits WHERE note SIMILAR TO 'a.*'": "REGEXP_FULL_MATCH",
+    "SELECT COUNT(*) FROM visits WHERE note ~* '^a'": "REGEXP_MATCHES(LOWER(x)",
+    "SELECT COUNT(*) FROM visits WHERE day > TIMESTAMP '2024-05-05 12:00:00'": "no time of day",
     "SELECT COUNT(*) FROM visits WHERE note LIKE '%a%b%c%d%e%f%'": "LIKE",
     "SELECT COUNT(*) FROM visits WHERE note LIKE ward": "must be a constant",
-    "SELECT COUNT(*) FROM visits WHERE note LIKE 'a' ESCAPE 'b'": "no row can make fail",
-    "SELECT COUNT(*) FROM visits WHERE RANDOM() < 0.5": "no row can make fail",
-    "SELECT COUNT(*) FROM visits WHERE NOW() > day": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE note LIKE 'a%b_' ESCAPE 'b'": "no row can make fail",
+    "SELECT COUNT(*) FROM visits WHERE RANDOM() < 0.5": "drawn in secret",
+    "SELECT COUNT(*) FROM visits WHERE NOW() > day": "no single CURRENT_DATE",
     "SELECT COUNT(*) FROM visits WHERE ERROR(note)": "no row can make fail",
     "SELECT COUNT(*) FROM visits WHERE age & 1 = 1": "no row can make fail",
     "SELECT COUNT(*) FROM visits WHERE note COLLATE NOCASE = 'a'": "no row can make fail",
@@ -127,7 +130,7 @@ REFUSED = {
     "SELECT AVG(n) FROM (SELECT patient, STDDEV(age) AS n FROM visits GROUP BY patient)": "person by person",
     "SELECT COUNT(*) FROM visits UNION ALL SELECT COUNT(*) FROM visits": "one SELECT at a time",
     "SELECT COUNT(*) FROM (SELECT age FROM visits UNION SELECT age FROM visits)": "UNION ALL",
-    "SELECT COUNT(*) FROM (SELECT age FROM visits EXCEPT SELECT age FROM visits)": "UNION ALL",
+    "SELECT COUNT(*) FROM (SELECT age FROM visits EXCEPT SELECT age FROM visits)": "by person",
     "SELECT COUNT(*) FROM (SELECT ward FROM visits UNION ALL SELECT ward FROM wards)": "private table",
     "WITH RECURSIVE a AS (SELECT age FROM visits) SELECT COUNT(*) FROM a": "RECURSIVE",
     "SELECT COUNT(DISTINCT patient) FROM visits GROUP BY ROLLUP (ward)": "STDDEV only",
@@ -320,3 +323,21 @@ def test_others_still_hear_from_the_parser(caplog: pytest.LogCaptureFixture) -> 
 
     parse_one("SELECT 1 FROM DESCRIBE SHOW something", dialect="duckdb")
     assert "something" in caplog.text
+
+
+ADVISED = {
+    "DATE_DIFF('year', x, CURRENT_DATE)": "SELECT COUNT(*) FROM visits WHERE DATE_DIFF('year', day, '2026-01-01') > 1",
+    "COUNT_IF(c) > 0": "SELECT ward, COUNT_IF(smoker) > 0 AS some FROM visits GROUP BY ward",
+    "COUNT_IF(NOT c) = 0": "SELECT ward, COUNT_IF(NOT smoker) = 0 AS every FROM visits GROUP BY ward",
+    "MODE(x), or MIN(x) and MAX(x)": "SELECT MODE(ward), MIN(age), MAX(age) FROM visits",
+    "GROUP BY x with COUNT(*)": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
+    "UPPER(x)": "SELECT UPPER(ward) AS w, COUNT(*) FROM visits GROUP BY w",
+    "DATE_DIFF('day', DATE '1970-01-01', x)": "SELECT AVG(DATE_DIFF('day', DATE '1970-01-01', day)) FROM visits",
+    "the query without it, since rows are drawn in secret": "SELECT COUNT(*) FROM visits",
+}
+
+
+def test_what_a_refusal_says_to_write_instead_is_answered() -> None:
+    assert ADVISED.keys() == set(INSTEAD.values())
+    for sql in ADVISED.values():
+        assert understand(sql, CATALOG).aggregates

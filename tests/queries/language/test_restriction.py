@@ -64,6 +64,8 @@ def test_what_restricts_nothing_for_sure_leaves_all_groups(where: str) -> None:
 LEAVES = (
     "channel = 'web'", "channel <> 'app'", "channel IS NULL", "channel IN ('app', 'Geschäft')", "channel > 'app'",
     "COALESCE(channel, 'web') = 'web'", "UPPER(channel) = 'WEB'", "channel LIKE '_e%'", "NOT channel = 'web'",
+    "channel NOT LIKE 'w%'", "channel IS NOT NULL",
+    "channel NOT LIKE '%e%'",
 )  # fmt: skip
 
 

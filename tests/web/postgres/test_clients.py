@@ -121,9 +121,13 @@ def test_psycopg_prepares_describes_and_goes_on_after_an_error(address: str) -> 
         connection.execute("SET incrowd.intervals = on")
         names = [column.name for column in connection.execute(SQL).description or ()]
         assert names == ["sex", "n", "n_low", "n_high", "last"]
-        connection.execute("RESET incrowd.epsilon")
+        connection.execute("SET incrowd.epsilon = ''")
         with pytest.raises(psycopg.Error, match="no price is set"):
             connection.execute(SQL)
+        for end in ("RESET incrowd.epsilon", "RESET ALL", "DISCARD ALL"):
+            connection.execute("SET incrowd.epsilon = 0.7")
+            connection.execute(end)
+            assert connection.execute("SHOW incrowd.epsilon").fetchone() == ("0.1",)
 
 
 def test_a_failed_transaction_ends_before_the_next_statement(address: str) -> None:

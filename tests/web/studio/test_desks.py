@@ -16,9 +16,13 @@ import pytest
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows.export.formats import PublisherInfo, exported
 from incrowd.workflows.local.survey_file import load_survey
+from incrowd.workflows.policy.policy import load_policy
+from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.series.series import run_period
 from tests.coins import SeededCoins
 from tests.web.studio.desks import ODD, desks, leave
 from tests.web.studio.visiting import Visitor, studio
+from tests.workflows.series.test_series import MONTHS, POLICY, RUNNING, rows
 
 SQL = "SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward"
 P = "?policy=policy.yaml"
@@ -65,6 +69,22 @@ def test_the_board_shows_what_was_released_spent_and_left(desk: Visitor) -> None
     page = html(desk, "/board")
     assert "karate club" in page
     assert "of the budget is used" in page
+
+
+def test_the_board_shows_the_periods_of_a_series_and_its_price_once(tmp_path: Path) -> None:
+    told = {**POLICY, "release": RUNNING, "budget": {"epsilon": 2, "delta": "1e-5"}}
+    policy = load_policy(told, folder=tmp_path)
+    run_period(rows(), policy, MONTHS[0], Destination(tmp_path / "january", "csv"))
+    run_period(rows(), policy, MONTHS[2], Destination(tmp_path / "march", "csv"))
+    visitor = studio(tmp_path).come_in()
+    ((stays,),) = [book["datasets"] for book in visitor.json("/board")["books"]]
+    assert (stays["periods"]["published"], stays["periods"]["all"], stays["periods"]["missing"]) == (2, 4, [])
+    assert [one["period"] for one in stays["releases"]] == [MONTHS[2], MONTHS[0]]
+    assert {(one["cost"]["epsilon"], one["together"]) for one in stays["releases"]} == {("1", 4)}
+    page = html(visitor, "/board")
+    assert "2 of 4 periods published." in page
+    assert "for all 4 releases together" in page
+    assert page.count('class="published"') == 2
 
 
 def test_the_board_of_an_empty_folder_and_of_a_lost_ledger_say_so(tmp_path: Path) -> None:

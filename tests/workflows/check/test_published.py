@@ -83,6 +83,13 @@ def test_indents_titles_notes_and_thousands_are_read(tmp_path: Path) -> None:
     assert disclosed(leaking)["C-Tal, 2023"] == 3
 
 
+@pytest.mark.parametrize("mark", ["/", "k. A.", "s/d", "n. v."])
+def test_words_for_no_value_of_german_and_spanish_offices_hide_a_cell(tmp_path: Path, mark: str) -> None:
+    lines = ["Kreis;männlich;weiblich;Insgesamt", f"Daun;{mark};1.311;2.515", "Cochem;48;15;63"]
+    text = "\n".join([*lines, "Insgesamt;1.252;1.326;2.578", ""])
+    assert disclosed(judged(tmp_path, text)) == {"Daun, männlich": 1204}
+
+
 def test_a_long_table_with_bounds_as_marks_is_read(tmp_path: Path) -> None:
     verdict = judged(tmp_path, LONG.format(a="15", b="<5", c="<5", d="27", e="*", f="*"))
     assert disclosed(verdict) == {

@@ -8,6 +8,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from incrowd.errors import AccessDenied
@@ -20,7 +21,9 @@ from incrowd.web.settings import Settings
 from incrowd.workflows.consent.subject import DataSubjectService, issue_token, subject_report
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
+from incrowd.workflows.series.series import Series, run_period
 from tests.consents import FORM, GATED, consented, known_people
+from tests.policies import changed
 from tests.web.serving import Browser, FakeQueries, server
 
 ROWS = known_people()
@@ -53,6 +56,29 @@ def test_a_release_without_an_epsilon_has_no_finite_total(tmp_path: Path) -> Non
     made = consented(FORM, tmp_path, EVERYBODY)
     release(ROWS, made.policy)
     assert subject_report(made.policy, "p1").epsilon == "Infinity"
+
+
+MONTHLY: dict[str, Any] = changed(
+    GATED,
+    columns__seen={"role": "withheld", "type": "date"},
+    period={"column": "seen", "every": "month", "first": "2025-01", "last": "2025-03", "charge": "series"},
+    release__delta="1e-9",
+)
+
+
+def test_a_series_that_was_charged_at_once_counts_once_and_whole(tmp_path: Path) -> None:
+    made = consented(MONTHLY, tmp_path, EVERYBODY)
+    rows = ROWS.append_column("seen", pa.array([f"2025-0{1 + n % 3}-10" for n in range(len(ROWS))]))
+    run_period(rows, made.policy, "2025-01", Destination(tmp_path / "january", "csv"))
+    made.decide(Decided.WITHDRAW, ["p7"])
+    run_period(rows, made.policy, "2025-02", Destination(tmp_path / "february", "csv"))
+    left, stayed = (subject_report(made.policy, person) for person in ("p7", "p8"))
+    assert [len(report.releases) for report in (left, stayed)] == [1, 2]
+    price = Series.of(made.policy).price()
+    assert price is not None
+    assert Fraction(left.epsilon) == Fraction(stayed.epsilon) == Fraction(price.epsilon) > 0
+    assert [release.period for release in stayed.releases] == ["2025-01", "2025-02"]
+    assert "for all releases of series periods together" in left.releases[0].cost
 
 
 def test_before_any_release_nothing_was_lost(tmp_path: Path) -> None:

@@ -81,15 +81,17 @@ def test_a_draft_is_the_same_for_other_people_of_the_same_kind(tmp_path: Path) -
 
 
 def test_neither_rows_nor_people_are_counted_in_a_draft(tmp_path: Path) -> None:
-    table = pa.table({"rider": [f"R{n % 137:05d}" for n in range(1507)], "age": [str(n % 50) for n in range(1507)]})
+    riders = pa.table({"rider": [f"R{n % 137:05d}" for n in range(1507)], "age": [str(n % 50) for n in range(1507)]})
     for goal in DraftGoal:
-        made = draft(profile(open_source(table)), Origin("data.csv"), DraftRequest(goal))
+        made = draft(profile(open_source(riders)), Origin("data.csv"), DraftRequest(goal))
         assert made.person is not None
         assert (made.person.people, made.person.most_rows) == (137, 11)
         assert not [number for number in ("1507", "1,507", "137", "11") if number in made.text.split()]
         (tmp_path / f"{goal}.yaml").write_text(made.text, encoding="utf-8")
         dataset = load_policy(tmp_path / f"{goal}.yaml").section.dataset
-        assert (dataset.unit.column, dataset.unit.max_rows) == ("rider", 1)
+        table = goal is DraftGoal.TABLE  # which counts every row, and merges those of one rider
+        assert (dataset.unit.column, dataset.unit.max_rows) == (None if table else "rider", 1)
+        assert ("\n  holding: rider " in made.text) is table
         assert (dataset.rows, dataset.population) == (None, None)
 
 

@@ -66,3 +66,26 @@ def test_without_the_option_text_is_what_was_released(tmp_path: Path) -> None:
 def test_a_parquet_file_is_not_for_spreadsheets(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="parquet, csv, tsv"):
         Destination(tmp_path / "out", "spreadsheet.parquet")
+
+
+SPREAD = pa.table({"ill": ["flu"] * 3 + ["=1+1", "'=1+1"] * 50, "sex": ["M"] * 3 + ["F"] * 100})
+
+
+@pytest.mark.parametrize(
+    ("release", "declared", "budget", "said"),
+    [
+        ({"rate": 1, "k": 60}, {}, {"unbounded": "a test"}, "0 rows of about 103"),
+        ({"rate": 1, "k": 3}, {}, {"unbounded": "a test"}, None),
+        ({"rate": "1/2", "epsilon": 1, "delta": "1e-4"}, {"rows": 500_000}, {"epsilon": 1, "delta": "1e-4"}, "250,000"),
+        ({"rate": "1/2", "epsilon": 1, "delta": "1e-4"}, {}, {"epsilon": 1, "delta": "1e-4"}, None),
+    ],
+)
+def test_a_release_that_kept_almost_nothing_says_so_by_what_may_be_said(
+    release: dict[str, Any], declared: dict[str, Any], budget: dict[str, Any], said: str | None, tmp_path: Path
+) -> None:
+    """How many rows the source has is said only where no ε protects that number."""
+    dataset = {"name": "visits", **declared}
+    content = {**POLICY, "dataset": dataset, "release": {"method": "safe", **release}, "budget": budget}
+    notes = " ".join(release_to(SPREAD, written(content, tmp_path), Destination(tmp_path / "out")).notes)
+    assert ("almost nothing is left" in notes) == (said is not None)
+    assert said is None or said in notes

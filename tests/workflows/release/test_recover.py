@@ -106,7 +106,7 @@ def test_a_release_that_the_ledger_does_not_name_is_removed_and_its_charge_came_
     assert leftovers() == []
     (lost,) = Ledger.open(policy.ledger_address).unfinished()
     assert not lost.concluded
-    destination = Destination("out")  # type: ignore[arg-type]  # people write it so
+    destination = Destination("out")  # people write it so
     assert release_to("people.csv", policy, destination).folder == Path("out")
     assert charges() == 2
 

@@ -12,6 +12,7 @@ import pytest
 
 from incrowd.accounting.budget import Amount
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
+from incrowd.methods.histograms.continual.method import Continual
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
@@ -19,6 +20,7 @@ from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
 from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
 from incrowd.workflows.verify.verify import verify
+from tests.contract.forging import caught, placed, refolded, require_all_caught
 from tests.policies import changed
 
 POLICY: dict[str, Any] = {
@@ -180,7 +182,14 @@ def test_running_counts_go_on_from_what_was_kept_and_refuse_what_is_gone(tmp_pat
     before = (tmp_path / "out" / MONTHS[0] / "data.csv").read_text(encoding="utf-8").splitlines()
     assert text[: len(before)] == before  # numbers that were published never change
     kept = tmp_path / ".incrowd" / "internal" / runs[0].certificate.id / "cells.json"
-    assert set(json.loads(kept.read_text())["running"]) == {"number", "label", "counts", "measured", "people"}
+    assert set(json.loads(kept.read_text())["running"]) == {
+        "number",
+        "label",
+        "counts",
+        "measured",
+        "people",
+        "mark",
+    }
     kept.unlink()
     with pytest.raises(Refused, match="later periods depend on them"):
         run_period(rows(), policy, MONTHS[2], place(tmp_path, MONTHS[2]))
@@ -196,6 +205,41 @@ def test_running_counts_go_forward_only(tmp_path: Path) -> None:
     run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
     with pytest.raises(Refused, match="go forward"):
         run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+
+
+def test_nobody_is_counted_twice_by_periods_that_run_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    original, met = Continual.release, list[Any]()
+
+    def release_during(self: Continual, running: Any, coins: Any) -> Any:
+        if running.number == 1:
+            with pytest.raises(Refused, match="is running now"):
+                met.append(run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1])))
+        return original(self, running, coins)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Continual, "release", release_during)
+        run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    assert met == []
+    run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    people = [
+        set(json.loads(file.read_text())["running"]["people"])
+        for file in (tmp_path / ".incrowd" / "internal").glob("*/cells.json")
+    ]
+    assert len(people) == 2
+    assert not people[0] & people[1]  # everybody comes in both months, and participations is 1
+
+
+def test_running_counts_refuse_a_new_key_under_which_nobody_is_known_again(tmp_path: Path) -> None:
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    (tmp_path / "sources.json").unlink()
+    with pytest.raises(Refused, match="under another key"):
+        run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
 
 
 def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
@@ -218,6 +262,28 @@ def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
         forged = table.set_column(table.column_names.index(name), name, pa.array(column))
         assert CHECK.recount(statement, RunningCounts(forged)) is not None, name
     assert CHECK.recount(statement, RunningCounts(table.slice(1))) is not None
+
+
+def test_a_certificate_of_a_series_cannot_praise_itself(tmp_path: Path) -> None:
+    from incrowd.methods.histograms.continual.method import CHECK
+    from incrowd.verifier.judge import statement_of
+    from incrowd.workflows.verify.verify import certificate_of
+
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    run = run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    plain = run.certificate.to_json()
+    require_all_caught(plain)
+    noise = next(place for place, step in enumerate(plain["steps"]) if step["step"] == "noise over periods")
+    for number in ("alone", "totals", "windows"):
+        assert caught(refolded(placed(plain, ("steps", noise, number), 2))) == "steps", number
+    with pytest.raises(InvalidParameter, match="added or removed"):
+        refolded(placed(plain, ("guarantee", "unit", "adjacency"), "replace-one"))
+    other = placed(plain, ("steps", 0, "label"), MONTHS[2])
+    statement = statement_of(certificate_of(refolded(placed(other, ("accounting", "period", "label"), MONTHS[2]))))
+    outcomes = CHECK.inspect(statement, (tmp_path / "out" / MONTHS[1] / "data.csv",))
+    assert [outcome.about for outcome in outcomes if outcome.problem is not None] == ["cells in the file"]
 
 
 def test_a_closed_series_releases_nothing_more(tmp_path: Path) -> None:

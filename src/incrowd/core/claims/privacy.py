@@ -51,6 +51,8 @@ class Private(Claim):
 
     rank: ClassVar[int] = 0
     numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon"}
+    instead: ClassVar[str] = "with any other record in place of yours"
+    """What your data is compared with, where records are replaced."""
 
     epsilon: Decimal | Fraction
     adjacency: Adjacency

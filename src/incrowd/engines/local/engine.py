@@ -16,14 +16,24 @@ from incrowd.core.counts import Counts
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.keys import Layout, grouped, translated
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, IN_ENGINE, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions
+from incrowd.core.table import (
+    DEFAULTS,
+    IN_ENGINE,
+    Learned,
+    PeriodChoice,
+    PersonFilter,
+    Progress,
+    RowFilter,
+    Rows,
+    SourceOptions,
+)
 from incrowd.core.unit import ExtraRowsRule
 from incrowd.engines.fingerprints import RowFingerprints, content_digest
 from incrowd.engines.local.contributions import RowLimit, crowded, exclude, limit
 from incrowd.engines.local.counting import CountingLimits, CountTally, Disk
 from incrowd.engines.local.encoding import Encoder, MarksAndKeys, RowKeys
 from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
-from incrowd.engines.local.views import Consenting, KeyedRows, SourceView
+from incrowd.engines.local.views import Consenting, KeyedRows, PeriodRows, SourceView
 from incrowd.engines.readers.reader import TypedReader
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
@@ -90,6 +100,9 @@ class LocalEngine:
 
     def admitted(self, rows: Rows, people: PersonFilter) -> Consenting:
         return Consenting(rows, people)
+
+    def in_period(self, rows: Rows, period: PeriodChoice) -> PeriodRows:
+        return PeriodRows(rows, period)
 
     def digest(self, rows: Rows) -> bytes:
         """Return the SHA-256 of the bytes of the source's files, or of the values of a frame."""

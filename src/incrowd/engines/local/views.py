@@ -18,7 +18,7 @@ from incrowd.core.domain import Type
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
-from incrowd.core.table import PersonFilter, Rows
+from incrowd.core.table import PeriodChoice, PersonFilter, Rows
 from incrowd.engines.local.encoding import RowKeys
 from incrowd.engines.people import names_of
 from incrowd.noise.positioned import PositionedSample
@@ -188,36 +188,13 @@ class DividedRows(SourceView):
             yield batch.filter(pa.array(belongs)).select(list(columns))
 
 
-@dataclass(frozen=True, eq=False)
-class PeriodRows(SourceView):
-    """The rows of one period, in the order of their source; positions are counted among these rows.
-
-    Each row is judged by its own cell in the deciding column, and by nothing else.
-
-    >>> from incrowd.core.calendar import Every
-    >>> from incrowd.engines.readers.sources import open_source
-    >>> source = open_source(pa.table({"day": ["2025-01-31", "2025-02-01", None], "zip": ["021", "945", "100"]}))
-    >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
-    >>> rows = PeriodRows(source, months, "2025-02", Column("day", type=Type.DATE))
-    >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
-    [[{'zip': '945'}]]
-    """
+@dataclass(frozen=True)
+class PeriodFilter:
+    """The rows of one period: each is judged by its own cell in the deciding column, and by nothing else."""
 
     calendar: Calendar
     label: str
     column: Column
-    address: str | None = field(default=None, init=False)
-    settings: Mapping[str, str] = field(default_factory=dict, init=False)
-    notes: tuple[str, ...] = field(default=(), init=False)
-
-    @property
-    def rows(self) -> None:
-        """Unknown before the rows are read."""
-        return
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        for batch in self.source.batches(list(dict.fromkeys((*columns, self.column.name)))):
-            yield batch.filter(pa.array(self.of(batch.column(self.column.name)))).select(list(columns))
 
     def of(self, cells: pa.Array) -> NDArray[np.bool_]:
         """Return which cells of the deciding column lie in the period."""
@@ -232,3 +209,32 @@ class PeriodRows(SourceView):
         undated = self.calendar.period_of(None) == self.label
         mask: NDArray[np.bool_] = np.append(inside, undated)[indices]
         return mask
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodRows(SourceView):
+    """The rows of one period, in the order of their source; positions are counted among these rows.
+
+    >>> from incrowd.core.calendar import Every
+    >>> from incrowd.engines.readers.sources import open_source
+    >>> source = open_source(pa.table({"day": ["2025-01-31", "2025-02-01", None], "zip": ["021", "945", "100"]}))
+    >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+    >>> rows = PeriodRows(source, PeriodFilter(months, "2025-02", Column("day", type=Type.DATE)))
+    >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
+    [[{'zip': '945'}]]
+    """
+
+    period: PeriodChoice
+    address: str | None = field(default=None, init=False)
+    settings: Mapping[str, str] = field(default_factory=dict, init=False)
+    notes: tuple[str, ...] = field(default=(), init=False)
+
+    @property
+    def rows(self) -> None:
+        """Unknown before the rows are read."""
+        return
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        name = self.period.column.name
+        for batch in self.source.batches(list(dict.fromkeys((*columns, name)))):
+            yield batch.filter(pa.array(self.period.of(batch.column(name)))).select(list(columns))

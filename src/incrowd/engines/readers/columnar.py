@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import ipc
@@ -16,6 +17,7 @@ from incrowd.engines.readers.sources import parquet_files
 from incrowd.errors import SourceUnreadable
 
 _BUFFER_BYTES = 1 << 20  # read at a time: without it each column of a row group is read whole
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _ERRORS = (pa.ArrowException, OSError)
 
 
@@ -79,6 +81,8 @@ class Parquet:
     names: tuple[str, ...]
     rows: int | None
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    partitions: tuple[Mapping[str, str | None], ...] = ()
+    """For each file, the values that its folders name: columns of text."""
     settings = NO_SETTINGS
 
     @property
@@ -87,13 +91,41 @@ class Parquet:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Read column chunks in small pieces, so that memory does not grow with the row groups."""
-        for path in self.paths:
-            yield from muffled(_parquet(path, columns), _ERRORS, f"{path} is a broken Parquet file.")
+        for at, path in enumerate(self.paths):
+            values = self.partitions[at] if self.partitions else {}
+            own = [name for name in columns if name not in values]
+            for batch in muffled(_parquet(path, own), _ERRORS, f"{path} is a broken Parquet file."):
+                yield _with_values(batch, columns, values) if values else batch
+
+
+def _with_values(batch: pa.RecordBatch, columns: Sequence[str], values: Mapping[str, str | None]) -> pa.RecordBatch:
+    """Return a batch with the columns that its folders name; each has one value."""
+    for name in columns:
+        if name in values:
+            batch = batch.append_column(name, pa.repeat(pa.scalar(values[name], pa.string()), batch.num_rows))
+    return batch.select(list(columns))
+
+
+def _partitions(folder: Path, paths: Sequence[Path]) -> tuple[Mapping[str, str | None], ...]:
+    """Return the values in the names of subfolders such as `year=2025`; nothing where there are none."""
+    parts = [[part for part in path.relative_to(folder).parts[:-1] if "=" in part] for path in paths]
+    values: list[dict[str, str | None]] = [
+        {unquote(name): None if text == _NO_VALUE else unquote(text) for name, _, text in map(_halved, part)}
+        for part in parts
+    ]
+    if any(list(value) != list(values[0]) for value in values):
+        raise SourceUnreadable(f"the subfolders of {folder} name different columns. Write the table again.")
+    return tuple(values) if values[0] else ()
+
+
+def _halved(part: str) -> tuple[str, str, str]:
+    return part.partition("=")
 
 
 def open_parquet(path: Path) -> Parquet:
     """Open a Parquet file, or a folder of them; only the footers are read."""
     paths = parquet_files(path) if path.is_dir() else (path,)
+    partitions = _partitions(path, paths) if path.is_dir() else ()
     footers = [
         attempt(
             partial(pq.read_metadata, file),
@@ -109,9 +141,13 @@ def open_parquet(path: Path) -> Parquet:
             raise SourceUnreadable(
                 f"{file} has other columns than {paths[0]}. Files in one folder need the same columns."
             )
+    named_by_folders = tuple(partitions[0]) if partitions else ()
+    if set(names) & set(named_by_folders):
+        raise SourceUnreadable(f"a column of {path} is in its files and in the names of its subfolders: leave one out.")
     first, *others = map(_types, schemas)
     same = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
-    return Parquet(paths, names, sum(footer.num_rows for footer in footers), same)
+    rows = sum(footer.num_rows for footer in footers)
+    return Parquet(paths, (*names, *named_by_folders), rows, same, partitions)
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType]:

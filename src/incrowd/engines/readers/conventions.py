@@ -23,9 +23,15 @@ _MISSING = """
     | okänd | okänt | saknas | uppgift saknas | ej tillämpligt | vet ej | ej angivet
     | ukendt | ukjent | mangler | ikke relevant | ved ikke | ikke oplyst | ikke oppgitt
     | neznámý | neznámo | neznámé | nezjištěno | neuvedeno | není známo
+    | άγνωστο | άγνωστη | άγνωστος | δ/υ | δ.υ. | δ/α | δεν υπάρχει | δεν υπάρχουν στοιχεία | δεν απαντώ | μη διαθέσιμο
+    | ismeretlen | nem ismert | nincs adat | nem releváns | nem tudja
+    | necunoscut | necunoscută | nespecificat | nespecificată | fără date | nu se aplică | nu știe
+    | neznámy | neznáma | neuvedené | nezistené | nepoznato | nije poznato | nema podataka | neznano | ni podatka
+    | неизвестно | неизвестен | неизвестна | нет данных | не указано | не указан | н/д | няма данни | невідомо
+    | немає даних | не вказано | teadmata | puudub | nav zināms | nav datu | nežinoma | nėra duomenų | nenurodyta
     | tuntematon | ei tietoa | ei tiedossa | puuttuu | ei sovellu
 """
-_WORDS = frozenset(" ".join(word.split()) for word in _MISSING.split("|")) - {""}
+_WORDS = frozenset(" ".join(word.casefold().split()) for word in _MISSING.split("|")) - {""}
 _SIGNS = frozenset(word for word in _WORDS if not any(map(str.isalpha, word)))
 
 _CURRENCIES = "€ $ £ ¥ zł kr kr. Kč Ft lei ₺ ₽ ₹ Fr. EUR USD GBP JPY CHF PLN SEK NOK DKK CZK HUF RON TRY TL BRL"
@@ -51,7 +57,8 @@ _BEFORE = re.compile(rf"^\s*[+-]?(?P<unit>{_either(CURRENCIES)})\s*{_NUMBER}$")
 TOTALS = (
     r"(?i)^\s*(grand total|total|totals|subtotal|sub-total|sum|summe|gesamt|gesamtsumme|insgesamt|zwischensumme|somme|"
     r"total général|sous-total|suma|totale|totaal|subtotaal|soma|razem|ogółem|łącznie|summa|totalt|i alt|celkem|"
-    r"součet|yhteensä)(\s*:|\s+\d+)?\s*$"
+    r"součet|spolu|yhteensä|σύνολο|γενικό σύνολο|άθροισμα|összesen|mindösszesen|total general|ukupno|skupaj|общо|итого|"
+    r"всего|усього|разом|toplam|genel toplam|kokku|kopā|iš viso)(\s*:|\s+\d+)?\s*$"
 )
 """The pattern of a label of a row that adds up others."""
 

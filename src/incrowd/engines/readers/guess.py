@@ -6,6 +6,7 @@ Where a policy declares the columns, nothing is guessed: a guess depends on the 
 from __future__ import annotations
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -19,12 +20,14 @@ from incrowd.core.cleaning import Cleaning
 from incrowd.core.domain import Provenance, Type
 from incrowd.core.reading import read
 from incrowd.core.table import DEFAULTS, SourceOptions
+from incrowd.engines.postgres import is_postgres
 from incrowd.engines.readers import dialect
-from incrowd.engines.readers.conventions import is_missing_word, unit_of
+from incrowd.engines.readers.conventions import TOTALS, is_missing_word, unit_of
 from incrowd.engines.readers.delimited import open_delimited
 from incrowd.engines.readers.dialect import byte_stream, first_lines, marked_encoding
 from incrowd.engines.readers.reader import named
-from incrowd.engines.readers.sources import find_format
+from incrowd.engines.readers.remote import PATTERN, is_remote
+from incrowd.engines.readers.sources import find_format, place_of
 from incrowd.engines.readers.spelling import PLAIN, DateFormat, Spelling, date_formats
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -33,12 +36,16 @@ _NUMBERS = (
     *(Spelling(decimal, mark) for decimal in (",", ".") for mark in (".", ",", "'", " ") if mark != decimal),
 )
 """Spellings of numbers, the simplest first."""
-_DAYS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y")
+_DAYS = (
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y"),
+    *("%d. %m. %Y", "%d.%m.%Y.", "%d. %m. %Y.", "%Y.%m.%d.", "%Y. %m. %d."),  # of Central Europe
+)
 _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"
 _SHORT_WORDS = r"^[^0-9]{1,30}$"
 _LEADING_ZERO = r"^0[0-9]"
 _FEWEST = 2  # one amount may be a code
+_FEW_WORDS, _MANY = 3, 50  # so few different words are no values of so many different numbers or days
 _BLOCK = 1 << 22  # bytes read at a time
 _GLANCE = 20  # values tried before all are: most formats fail at once
 _FEW_ROWS = 1000
@@ -58,8 +65,11 @@ def guessed_options(source: object, options: SourceOptions = DEFAULTS) -> Source
 
     The field `guesses` names the guesses.  For a source of another kind, or an unreadable one, nothing is guessed.
     """
-    path = Path(str(source).rpartition("::")[0] or str(source)) if isinstance(source, (str, Path)) else None
-    if path is None or not path.is_file() or options.types is not None:
+    if not isinstance(source, (str, Path)) or options.types is not None or is_postgres(str(source)):
+        return options
+    place = place_of(str(source)) if is_remote(source) or PATTERN.search(str(source)) else None
+    path = place.path if place is not None else Path(str(source).rpartition("::")[0] or str(source))
+    if not path.is_file():
         return options
     try:
         kind = find_format(path, options.format)
@@ -251,21 +261,33 @@ def _with_cells(options: SourceOptions, columns: Sequence[SampleColumn], words: 
 def _missing(columns: Iterable[SampleColumn]) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
     """Return the probable texts of a missing value: markers that occur among numbers or days, and nowhere else.
 
-    Also return, by column, those among numbers or days that occur elsewhere too, where they may be values.
+    Also return, by column, those among numbers or days that occur elsewhere too, where they may be values, and words
+    of any language that stand among many numbers or days.
     """
     among: dict[str, set[str]] = {}
+    alone: dict[str, set[str]] = {}
     elsewhere = set[str]()
     for column in columns:
-        short = column.texts.filter(pc.match_substring_regex(column.texts, _SHORT_WORDS))
-        markers = {text for text in short.to_pylist() if is_missing_word(text)}
+        short = column.texts.filter(pc.match_substring_regex(column.texts, _SHORT_WORDS)).to_pylist()
+        markers = {text for text in short if is_missing_word(text)}
         rest = _without(column.texts, tuple(markers))
         if (len(rest) >= _FEWEST or column.stored) and (_is_amount(rest) or _units(rest)):
             among[column.name] = markers
-        else:
-            elsewhere |= markers
+            continue
+        elsewhere |= markers
+        words = {text for text in short if not re.match(TOTALS, text)}
+        if words and _few_among_amounts(column, words):
+            alone[column.name] = words
     missing = set().union(*among.values()) - elsewhere
-    own = {name: tuple(sorted(markers & elsewhere)) for name, markers in among.items() if markers & elsewhere}
-    return tuple(sorted(missing)), own
+    own = alone | {name: markers & elsewhere for name, markers in among.items() if markers & elsewhere}
+    return tuple(sorted(missing)), {name: tuple(sorted(words)) for name, words in own.items()}
+
+
+def _few_among_amounts(column: SampleColumn, words: set[str]) -> bool:
+    """Whether at most three words stand among many numbers or days, in a column that is nothing else."""
+    rest = _without(column.texts, tuple(words))
+    rest = rest.filter(pc.invert(pc.match_substring_regex(rest, TOTALS)))
+    return len(words) <= _FEW_WORDS and len(rest) >= _MANY and bool(_is_amount(rest) or _units(rest))
 
 
 def _units(texts: pa.Array) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from incrowd.engines.readers.reader import SourceReader
+    from incrowd.engines.readers.remote import Spool
 
 FORMATS = ("csv", "parquet", "arrow", "excel", "statistics", "sqlite", "duckdb")
 PACKED = (".gz", ".bz2", ".zst", ".lz4")
@@ -85,12 +86,6 @@ def parquet_files(folder: Path) -> tuple[Path, ...]:
         raise SourceUnreadable(f"the folder {folder} holds no *.parquet file. Name the file, or the right folder.")
     if not all(file.is_file() for file in files):
         raise SourceUnreadable(f"the folder {folder} contains a device, a pipe or a folder named like a Parquet file.")
-    for file in files:
-        if any("=" in part for part in file.relative_to(folder).parts[:-1]):
-            raise SourceUnreadable(
-                f"the folder {folder} stores a column in the names of its subfolders, which would be lost. Write the "
-                "table again without partitions."
-            )
     return tuple(files)
 
 
@@ -182,6 +177,10 @@ class Source:
     stamps: tuple[Stamp, ...] = ()
     cleaned: ColumnCleaner = UNCLEANED
     """Rewrites cells of formats that do not do so themselves, as text files and workbooks do."""
+    version: str = ""
+    """The version of a copied source."""
+    held: object = None
+    """What a copy lives by: it ends with it."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -193,7 +192,8 @@ class Source:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        return {"format": self.format, **self.reader.settings}
+        pinned = {"version": self.version} if self.version else {}
+        return {"format": self.format, **pinned, **self.reader.settings}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -246,7 +246,8 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
         return _open_frame(source, options)
     if isinstance(source, str) and is_postgres(source):
         return _open_postgres(source, options)
-    path, part = _split(source)
+    place, part = _split(source)
+    path = place.path
     failure = None
     try:
         kind = find_format(path, options.format)
@@ -261,25 +262,66 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
     if failure is not None:
         raise SourceUnreadable(f"{path} cannot be read: {failure}.")
     inner = options.sheet or options.table or options.query
-    address = path.resolve().as_posix() + (f"::{inner}" if inner else "")
-    return Source(reader, kind, address, stamps, ColumnCleaner.of(options))
+    address = place.address and place.address + (f"::{inner}" if inner else "")
+    return Source(reader, kind, address, stamps, ColumnCleaner.of(options), place.version, place.held)
 
 
-def _split(source: str | Path) -> tuple[Path, str | None]:
-    text = str(source)
-    path, mark, part = text.rpartition("::")
-    if mark and not Path(text).exists():
-        return _existing(path), part
-    return _existing(text), None
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where rows are opened: a path here, the address that they have, and of a copy its version and what holds it.
+
+    A signed address is not remembered: `address` is None.
+    """
+
+    path: Path
+    address: str | None
+    version: str = ""
+    held: object = None
 
 
-def _existing(text: str) -> Path:
+def place_of(text: str) -> Place:
+    """Return where a source without a part is opened; what is not a file of this machine is copied first."""
+    from incrowd.engines.readers.remote import PATTERN, copied, from_file_address, is_remote, matched, public_source
+
+    if is_remote(text):
+        spool = copied(text)
+        address = None if text == "-" or public_source(text) != text else text
+        return Place(spool.path, address, spool.version, spool.held)
+    text = from_file_address(text)
     if "://" in text:
         scheme = text.partition("://")[0]
         raise SourceUnreadable(
-            f"{scheme} addresses are not read here. Pass the path of a file or postgresql://…, or use the Spark engine."
+            f"{scheme} addresses are not read here. Pass a file, or an address of s3, gs, az, https or postgresql; or "
+            "use the Spark engine."
         )
     path = Path(text).expanduser()
+    if PATTERN.search(text) and not path.exists():
+        spool = matched(str(path))
+        return Place(spool.path, path.absolute().as_posix(), held=spool.held)
+    path = _existing(path)
+    spool_of_table = _table_in(path) if path.is_dir() else None
+    if spool_of_table is not None:
+        return Place(spool_of_table.path, path.resolve().as_posix(), spool_of_table.version, spool_of_table.held)
+    return Place(path, path.resolve().as_posix())
+
+
+def _table_in(folder: Path) -> Spool | None:
+    """Return a copy of the Delta or Iceberg table in a folder: its files also hold rows that were deleted."""
+    from incrowd.engines.readers.remote import table_of
+
+    table = table_of(str(folder), lambda name: (folder / name).exists())
+    return None if table is None else table[1]()
+
+
+def _split(source: str | Path) -> tuple[Place, str | None]:
+    text = str(source)
+    path, mark, part = text.rpartition("::")
+    if mark and not Path(text).exists():
+        return place_of(path), part
+    return place_of(text), None
+
+
+def _existing(path: Path) -> Path:
     if not path.exists():
         raise SourceUnreadable(f"{path} does not exist. Check the path; it is relative to {Path.cwd()}.")
     if not path.is_file() and not path.is_dir():

@@ -17,7 +17,17 @@ from incrowd.core.cells import Cells
 from incrowd.core.counts import Counts
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Column, Schema
-from incrowd.core.table import DEFAULTS, Learned, PersonFilter, Progress, RowFilter, Rows, SourceOptions, Summary
+from incrowd.core.table import (
+    DEFAULTS,
+    Learned,
+    PeriodChoice,
+    PersonFilter,
+    Progress,
+    RowFilter,
+    Rows,
+    SourceOptions,
+    Summary,
+)
 from incrowd.engines.columns import require
 from incrowd.engines.people import PersonIds
 from incrowd.engines.spark.count import count
@@ -86,6 +96,10 @@ class SparkEngine:
             names = learn(opened, [person.name], partial(PersonIds, person)).names
             hashes = frozenset(hashed(key, name) for name in people.among(names))
             return replace(opened, admitted=AdmittedPeople(person, key, hashes), counted=False)
+
+    def in_period(self, rows: Rows, period: PeriodChoice) -> SparkRows:
+        """Return the rows of one period: workers judge each row by its own cell, and nothing is read before."""
+        return replace(on_cluster(rows), period=period, counted=False)
 
     def digest(self, rows: Rows) -> bytes:
         with explained():

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from incrowd.core.schema import Column
-from incrowd.core.table import Rows, SourceOptions
+from incrowd.core.table import PeriodChoice, Rows, SourceOptions
 from incrowd.engines.columns import require
 from incrowd.engines.readers.delimited import Delimited, open_delimited
 from incrowd.engines.readers.plain import plain_batch
@@ -123,24 +124,28 @@ def _named(raw: pa.RecordBatch, columns: tuple[str, ...]) -> pa.RecordBatch:
 class AdmittedPeople:
     """The people of a source whose rows take part, as keyed hashes: all that a worker learns of a consent decision."""
 
-    person: Column
+    column: Column
     key: bytes = field(repr=False)
     hashes: frozenset[bytes] = field(repr=False)
 
+    def of(self, cells: pa.Array) -> NDArray[np.bool_]:
+        """Return which person IDs are those of admitted people."""
+        hashes = people(self.key, cells, self.column).to_pylist()
+        return np.array([value in self.hashes for value in hashes], np.bool_)
+
 
 @dataclass(frozen=True, eq=False)
-class AdmittedReading:
-    """Reads a partition and passes on these columns of the rows of admitted people, at their places among all rows."""
+class ChosenReading:
+    """Reads a partition and passes on these columns of the rows of chosen people and periods, at their places."""
 
     reading: PartitionReading
     columns: tuple[str, ...]
-    admitted: AdmittedPeople
+    filters: tuple[AdmittedPeople | PeriodChoice, ...]
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Slice]:
-        person = self.admitted.person
         for rows in self.reading.slices(batches):
-            hashes = people(self.admitted.key, rows.batch.column(person.name), person).to_pylist()
-            mask = np.array([value in self.admitted.hashes for value in hashes], np.bool_)
+            masks = [chosen.of(rows.batch.column(chosen.column.name)) for chosen in self.filters]
+            mask: NDArray[np.bool_] = np.logical_and.reduce(masks)
             places = None if rows.places is None else rows.places.where(mask)
             left_out = rows.left_out + len(mask) - int(mask.sum())
             yield Slice(rows.batch.filter(pa.array(mask)).select(list(self.columns)), places, left_out)
@@ -181,7 +186,7 @@ class SparkOrigin(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class SparkRows:
-    """Rows that Spark reads, opened and not read; with `admitted`, only those of some people are passed on."""
+    """Rows that Spark reads, opened and not read; only those of `admitted` people and of one `period` are passed on."""
 
     origin: SparkOrigin
     address: str | None
@@ -190,6 +195,12 @@ class SparkRows:
     counted: bool = False
     """Whether the number of rows is known without reading them."""
     admitted: AdmittedPeople | None = None
+    period: PeriodChoice | None = None
+
+    @property
+    def filters(self) -> tuple[AdmittedPeople | PeriodChoice, ...]:
+        """What chooses among the rows; nothing where all of them take part."""
+        return tuple(chosen for chosen in (self.admitted, self.period) if chosen is not None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -207,10 +218,11 @@ class SparkRows:
     def selected(self, columns: Sequence[str]) -> tuple[DataFrame, PartitionReading]:
         """Return a frame with these columns and what places rows, and how tasks read of it what they may."""
         require(self.names, columns)
-        if self.admitted is None:
+        if not self.filters:
             return self.origin.selected(columns)
-        frame, reading = self.origin.selected(tuple(dict.fromkeys((*columns, self.admitted.person.name))))
-        return frame, AdmittedReading(reading, tuple(columns), self.admitted)
+        deciding = [chosen.column.name for chosen in self.filters]
+        frame, reading = self.origin.selected(tuple(dict.fromkeys((*columns, *deciding))))
+        return frame, ChosenReading(reading, tuple(columns), self.filters)
 
 
 def on_cluster(rows: Rows) -> SparkRows:

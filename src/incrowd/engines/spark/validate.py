@@ -72,7 +72,7 @@ def _reports(
 ) -> list[TaskReport]:
     work: Work
     columns = tuple(dict.fromkeys((*checks, *empty().columns)))
-    if isinstance(rows.origin, TextFiles) and rows.admitted is None:
+    if isinstance(rows.origin, TextFiles) and not rows.filters:
         frame, texts = rows.origin.unplaced(columns)
         work = TextValidating(texts, checks, empty, several=rows.origin.files > 1)
     else:

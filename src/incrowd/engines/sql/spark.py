@@ -230,7 +230,7 @@ def _declared(stack: ExitStack, stored: StoredTable) -> DataFrame:
 
 def _native(rows: SparkRows, schema: Schema) -> DataFrame | None:
     """Return the declared columns as Spark reads them, or None if one of them is stored in another type."""
-    if rows.admitted is not None or not isinstance(rows.origin, ParquetFiles | SparkTable):
+    if rows.filters or not isinstance(rows.origin, ParquetFiles | SparkTable):
         return None
     frame = rows.origin.frame
     kinds = dict(frame.dtypes)

@@ -43,7 +43,7 @@ from incrowd.methods.histograms.shared.check import (
 )
 from incrowd.methods.histograms.shared.check import rounded as rounded_count
 from incrowd.methods.histograms.shared.noise import Noise, NoiseRequest, settle_noise
-from incrowd.methods.histograms.shared.partition import BinPartition, rounded
+from incrowd.methods.histograms.shared.partition import BinPartition, adding_up, rounded
 from incrowd.methods.histograms.shared.picture import NOISY, HistogramPicture, bin_bars
 from incrowd.methods.shared.outcome import COUNT, Histogram
 from incrowd.noise.tails import laplace_reach
@@ -84,9 +84,12 @@ class AddBinNoise(Step):
 
     @property
     def sentence(self) -> str:
+        clamped = (
+            " Then negative counts become 0, and as much is taken from the others: the sum stays." if self.clamp else ""
+        )
         return (
             f"Every count, that of empty bins too, gets {self.noise} noise. Of all these counts, listed or not, 95 % "
-            f"are within {self.within} of the truth."
+            f"are within {self.within} of the truth.{clamped}"
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
@@ -179,7 +182,7 @@ class PrivateHistogram(Method):
     delta: Fraction | None = None
     error: int | None = None
     rate: Fraction | None = None
-    clamp: bool = False
+    clamp: bool = True
     round: int = 1
 
     def __post_init__(self) -> None:
@@ -210,7 +213,7 @@ class PrivateHistogram(Method):
             *counted(
                 partition.cells, partition.columns(), ListedBins.ALL if partition.listed else ListedBins.FROM_THRESHOLD
             ),
-            AddBinNoise(noise.law, noise.scale, noise.within, self.clamp),
+            AddBinNoise(noise.law, noise.scale, noise.within, self.clamp and partition.listed),
             *self._threshold(noise, partition),
             PublishCounts(self.round, exact=False),
         )
@@ -238,8 +241,8 @@ class PrivateHistogram(Method):
             above = noisy_from(AddLaplace(noise.scale), least, bins, coins)
             return Histogram(partition.labeled(above.places, rounded(above.counts, self.round)))
         noisy = noise.mechanism.release(bins.dense(), coins)
-        noisy = np.maximum(noisy, 0) if self.clamp else noisy
-        return Histogram(partition.labeled(np.arange(bins.size), rounded(noisy, self.round)))
+        published = adding_up(noisy, self.round) if self.clamp else rounded(noisy, self.round)
+        return Histogram(partition.labeled(np.arange(bins.size), published))
 
     def _least(self, noise: Noise, partition: BinPartition) -> int | None:
         """Return the least noisy count that is listed: by its proof for unknown bins, else to list few in vain."""

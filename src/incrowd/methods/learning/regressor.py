@@ -74,6 +74,24 @@ class FittedNumbers:
     trees: tuple[DecisionTree, ...] = ()
     inference: LinearInference | None = None
 
+    def model(self, task: LearningTask, target: str) -> LearnedModel:
+        """Return the model that a file holds."""
+        scale = NumberScale.of(task.classes[-1])
+        assert scale is not None  # noqa: S101 - the target has bounds
+        own = self.scaled(scale)
+        return LearnedModel(
+            Use.NUMBERS,
+            task.encoders,
+            task.outputs,
+            rounded(np.array([own.offset])),
+            own.tables,
+            target,
+            ScoreLink.NUMBER,
+            (scale.center - scale.half, scale.center + scale.half),
+            trees=own.trees,
+            inference=own.inference,
+        )
+
     def scaled(self, scale: NumberScale) -> FittedNumbers:
         """Return the same in the units of the target."""
         trees = tuple(DecisionTree(tree.cuts, rounded(tree.leaves * scale.half)) for tree in self.trees)
@@ -90,7 +108,7 @@ class NumberRecipe:
     fit: Callable[[LearningTask, Records, tuple[Step, ...], Coins], FittedNumbers]
 
 
-def _units(task: LearningTask) -> Integers:
+def units_of(task: LearningTask) -> Integers:
     """Return the whole number of each class of the target, from −UNIT to UNIT."""
     scale = NumberScale.of(task.classes[-1])
     assert scale is not None  # noqa: S101 - the target has bounds
@@ -114,7 +132,7 @@ def fit_products(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     (step,) = steps
     assert isinstance(step, MultiplyColumns)  # noqa: S101 - as the recipe says
     space, own = _space(task)
-    ends = (_units(task) * own // UNIT)[:, None]
+    ends = (units_of(task) * own // UNIT)[:, None]
     sums = noisy_moments(moments(records, space.vectors, ends, own), (step.scale, step.beside), coins)
     spread = RowSpread.of(sums, space.width, own, float(step.scale))
     line = ridge(spread, space.width, float(step.scale) * math.sqrt(2.0 * space.width))
@@ -236,7 +254,7 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     first, step = steps
     assert isinstance(first, SumByColumn)  # noqa: S101 - as the recipe says
     assert isinstance(step, FollowGradients)  # noqa: S101 - as the recipe says
-    units = _units(task)
+    units = units_of(task)
     sums = noisy(target_sums(records, units, first.weight), first.scale, coins).astype(np.float64)
     counts, doubt = np.maximum(sums[:, 0] / first.weight, 0.0), float(first.scale) / first.weight
     starts = np.cumsum([0, *task.sizes])[:-1]
@@ -275,7 +293,7 @@ def fit_greedy(task: LearningTask, records: Records, steps: tuple[Step, ...], co
     grow, leaves = steps
     assert isinstance(grow, GrowTrees)  # noqa: S101 - as the recipe says
     assert isinstance(leaves, SumLeaves)  # noqa: S101 - as the recipe says
-    units = _units(task)
+    units = units_of(task)
     forest = grow_all(task, records, GrowthGoal.numbers(units), grow, coins)
     weights = np.stack([np.full_like(units, leaves.weight), units], axis=1)
     sums = noisy(leaf_sums(records, weights, forest, task.ordered), leaves.scale, coins).astype(np.float64)
@@ -375,22 +393,9 @@ class PrivateRegressor(Method):
         """Count the records once, sum what the recipe needs with noise, and make the model."""
         task = self.task(table.schema)
         recipe, rho = self.recipe()
-        records, scale = Records.of(table, task.classes, coins), NumberScale.of(task.classes[-1])
-        assert scale is not None  # noqa: S101 - as `task` says
-        fitted = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins).scaled(scale)
-        model = LearnedModel(
-            Use.NUMBERS,
-            task.encoders,
-            task.outputs,
-            rounded(np.array([fitted.offset])),
-            fitted.tables,
-            self.target_column,
-            ScoreLink.NUMBER,
-            (scale.center - scale.half, scale.center + scale.half),
-            trees=fitted.trees,
-            inference=fitted.inference,
-        )
-        return ModelTable.of(model, fitted.rows)
+        records = Records.of(table, task.classes, coins)
+        fitted = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins)
+        return ModelTable.of(fitted.model(task, self.target_column), fitted.rows)
 
 
 CHECK = LearningCheck()

@@ -201,11 +201,24 @@ class QuestionEstimates:
     about: str
     estimates: tuple[LocalEstimate, ...]
     confidence: Fraction = 1 - ALPHA
+    round: int | None = None
+    since: int | None = None
+    """The earlier round, where these are changes."""
+
+    @property
+    def title(self) -> str:
+        """The question, with the round or the two rounds that the estimates are about."""
+        if self.round is None:
+            return self.question
+        return f"{self.question}, " + (
+            f"round {self.round}" if self.since is None else f"change from round {self.since} to {self.round}"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
         estimates = [estimate.to_json() for estimate in self.estimates]
-        return {**vars(self), "confidence": float(self.confidence), "estimates": estimates}
+        plain = {name: part for name, part in vars(self).items() if part is not None}
+        return {**plain, "confidence": float(self.confidence), "estimates": estimates}
 
 
 def estimates_of(survey: LocalSurvey, reports: list[Any], alpha: Fraction = ALPHA) -> tuple[QuestionEstimates, ...]:
@@ -215,13 +228,16 @@ def estimates_of(survey: LocalSurvey, reports: list[Any], alpha: Fraction = ALPH
     return estimates_from(survey, tallies_of(survey, reports), alpha)
 
 
-def estimates_from(survey: LocalSurvey, tallies: Tallies, alpha: Fraction = ALPHA) -> tuple[QuestionEstimates, ...]:
-    """Return what tallies say about every question that has reports.
+def estimates_from(
+    survey: LocalSurvey, tallies: Tallies, alpha: Fraction = ALPHA, *, population: bool = False
+) -> tuple[QuestionEstimates, ...]:
+    """Return what tallies say about every question that has reports: of these people, or of their population.
 
     Each interval by itself covers with 1 − α; `alpha` divided by their number makes all of them hold at once.
     """
     questions = [question for question in survey.questions if tallies[question.name].people]
-    return tuple(_estimates(question, tallies[question.name], everyone(survey), alpha) for question in questions)
+    alone = everyone(survey) and not population
+    return tuple(_estimates(question, tallies[question.name], alone, alpha) for question in questions)
 
 
 def everyone(survey: LocalSurvey) -> bool:

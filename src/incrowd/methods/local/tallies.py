@@ -64,8 +64,9 @@ class QuestionTally:
         if isinstance(question, NumberQuestion):
             return cls(people, total=float(np.sum(question.randomizer.estimates(part))))
         parts = part[1] if isinstance(question, TreeQuestion) else (part,)
-        levels = zip(question.randomizers, parts, strict=True)
-        return cls(people, tuple(LevelTally.of(level, reports) for level, reports in levels))  # type: ignore[arg-type]
+        made = question.randomizers if isinstance(question, TreeQuestion) else (question.randomizer,)
+        levels = zip(made, parts, strict=True)
+        return cls(people, tuple(LevelTally.of(level, reports) for level, reports in levels))
 
     def __add__(self, other: QuestionTally) -> QuestionTally:
         levels = tuple(one + more for one, more in zip(self.levels, other.levels, strict=True))
@@ -84,3 +85,22 @@ def tallies_of(survey: LocalSurvey, reports: Sequence[Any]) -> Tallies:
 def joined(one: Tallies, other: Tallies) -> Tallies:
     """Return the tallies of all reports, from those of two parts."""
     return {name: tally + other[name] for name, tally in one.items()}
+
+
+RoundTallies = Mapping[int | None, Tallies]
+"""The tallies of each round; those of a survey without rounds under None."""
+
+
+def tallies_by_round(survey: LocalSurvey, reports: Sequence[Any]) -> RoundTallies:
+    """Read reports, and count those of each round by themselves."""
+    if survey.rounds is None:
+        return {None: tallies_of(survey, reports)}
+    survey.read(reports)
+    turns = sorted({report["round"] for report in reports})
+    return {turn: tallies_of(survey, [report for report in reports if report["round"] == turn]) for turn in turns}
+
+
+def joined_rounds(one: RoundTallies, other: RoundTallies) -> RoundTallies:
+    """Return the tallies of all reports by round, from those of two parts."""
+    both = {turn: joined(tallies, other[turn]) for turn, tallies in one.items() if turn in other}
+    return dict(sorted({**one, **other, **both}.items(), key=lambda part: part[0] or 0))

@@ -12,7 +12,7 @@ from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain, whole
 from incrowd.queries.language.expressions.function import LARGEST, condition, sole, title
-from incrowd.queries.language.expressions.table import BY_NAME, binder, refusal
+from incrowd.queries.language.expressions.table import BY_NAME, INSTEAD, binder, refusal
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import case, cast, changed, column, constant, every, only_type, operand, present
 from incrowd.queries.query import PERSON, AggregateKind
@@ -304,4 +304,6 @@ def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
         return QueryRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
+    if title(inner) in INSTEAD:
+        return QueryRefused(f"{title(inner)} shows values of single rows: write {INSTEAD[title(inner)]}.")
     return QueryRefused(f"{title(inner)} is not an aggregate that noise can protect. There are {AGGREGATES}.")

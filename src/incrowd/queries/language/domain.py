@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -115,6 +116,10 @@ class BoundTree:
     ) -> BoundTree:
         """Return a function of parts: of values that can be listed, its values are computed from theirs."""
         return cls(tree, listed(extent, parts, compute))
+
+
+MIDNIGHT = re.compile(r"(?P<day>\d{4}-\d{2}-\d{2})(?:[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00(?::?00)?)?)?", re.ASCII)
+"""A day as it is written, also with the time at which it begins."""
 
 
 def day(number: int) -> date:

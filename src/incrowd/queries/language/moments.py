@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.queries.language.domain import ExpressionDomain
+from incrowd.queries.language.domain import ExpressionDomain, day
 from incrowd.queries.language.expressions.function import number, title
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
@@ -24,7 +24,7 @@ _PAIRS = (
     exp.RegrAvgy,
 )  # fmt: skip
 _SHAPES = (exp.Skewness, exp.Kurtosis)
-_KNOWN = (exp.VariancePop, exp.StddevPop, exp.ApproxDistinct, exp.ApproxQuantile, *_SHAPES, *_PAIRS)
+_KNOWN = (exp.VariancePop, exp.StddevPop, exp.ApproxDistinct, exp.ApproxQuantile, exp.Avg, *_SHAPES, *_PAIRS)
 
 
 def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
@@ -39,7 +39,7 @@ def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
     def change(part: exp.Expr) -> exp.Expr:
         filter_ = part.expression.this if isinstance(part, exp.Filter) else None
         inner = part.this if isinstance(part, exp.Filter) else part
-        if not isinstance(inner, _KNOWN):
+        if not isinstance(inner, _KNOWN) or (isinstance(inner, exp.Avg) and _is_of_answers(inner)):
             return part
         return exp.Paren(this=made) if isinstance(made := _simple(inner, filter_, scope), exp.Binary) else made
 
@@ -49,6 +49,8 @@ def simple(node: exp.Expr, scope: Scope) -> exp.Expr:
 def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
     if isinstance(node, exp.ApproxDistinct):
         return _filtered(exp.Count(this=exp.Distinct(expressions=[node.this.copy()])), filter_)
+    if isinstance(node, exp.Avg):
+        return _mean(node, filter_, scope)
     if isinstance(node, exp.ApproxQuantile):
         return _filtered(exp.Quantile(this=node.this.copy(), quantile=node.args["quantile"].copy()), filter_)
     if isinstance(node, _PAIRS):
@@ -61,6 +63,22 @@ def _simple(node: exp.Expr, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
     spread = _filtered(exp.Variance(this=node.this.copy()), filter_)
     variance = _times(spread, _over(_minus(many, _literal(1)), _at_least(many, 1)))
     return exp.Sqrt(this=variance) if isinstance(node, exp.StddevPop) else variance
+
+
+def _is_of_answers(node: exp.Avg) -> bool:
+    """Return whether a mean is one of numbers of groups, as in AVG(SUM(x)) OVER (…)."""
+    return isinstance(node.parent, exp.Window) or node.this.find(exp.AggFunc, exp.Window) is not None
+
+
+def _mean(node: exp.Avg, filter_: exp.Expr | None, scope: Scope) -> exp.Expr:
+    """Return the mean of dates as the day that is as many days after a public one; a mean of numbers as it is."""
+    extent = None if isinstance(node.this, exp.Distinct) else binder(scope.resolve)(node.this).extent
+    if extent is None or extent.type is not Type.DATE or not extent.bounded:
+        return _filtered(node.copy(), filter_)
+    middle = int(sum(extent.ends) / 2)
+    origin = exp.cast(exp.Literal.string(day(middle).isoformat()), "DATE")
+    past = exp.DateDiff(this=node.this.copy(), expression=origin, unit=exp.var("DAY"))
+    return exp.DateFromUnixDate(this=exp.Add(this=_filtered(exp.Avg(this=past), filter_), expression=_literal(middle)))
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,8 @@ def _truths(part: exp.Expr, mean: Mean) -> Truths:
                 exp.LTE(this=part.this, expression=part.args["high"]),
             )
             return _truths(exp.And(this=ends[0], expression=ends[1]), mean)
+        case exp.Like() if part.args.get("negate"):
+            return _truths(exp.Not(this=exp.Like(this=part.this, expression=part.expression)), mean)
         case exp.Is() if isinstance(part.expression, exp.Null):
             return frozenset({False}) if _value(part.this, mean) is not None else _ANY
         case exp.Column():
@@ -179,6 +181,8 @@ _COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
 
 def _rules_out_null(part: exp.Expr) -> bool:
     """Tell whether a condition on one column does not hold where that is missing: every comparison in it is of it."""
+    if isinstance(part, exp.Not) and isinstance(part.this, exp.Is) and isinstance(part.this.this, exp.Column):
+        return isinstance(part.this.expression, exp.Null)
     if part.find(*_SEES_NULL) is not None:
         return False
     leaves = [part]

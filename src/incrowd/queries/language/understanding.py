@@ -216,7 +216,10 @@ def _check_padding(query: exp.Select, joined: JoinedRows, keys: tuple[Key, ...],
     public = all(part.table == joined.padded for node in nodes for part in node.find_all(exp.Column))
     own = [_of_partner(node, joined) for item in _outside(query) for node in item.find_all(exp.AggFunc)]
     if not keys or not public or any(key.values is None for key in keys) or not all(own):
-        raise QueryRefused("LEFT JOIN from a public table needs GROUP BY its columns, and COUNT(v.x) or alike.")
+        raise QueryRefused(
+            "LEFT JOIN from a public table shows its groups and counts partners: GROUP BY columns of that table, with "
+            "COUNT(v.x), SUM(v.x) or alike of the private table v, not COUNT(*)."
+        )
 
 
 def _listed(query: exp.Select, joined: JoinedRows, meanings: list[BoundTree]) -> ListedKeys | None:

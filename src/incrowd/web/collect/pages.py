@@ -27,8 +27,8 @@ h1 { line-height: 1.2; margin: 0.5rem 0; }
 h2 { font-size: 1.2rem; margin: 1.5rem 0 0.3rem; }
 a { color: var(--strong); }
 .bar { display: flex; justify-content: flex-end; gap: 0.5rem; align-items: center; flex-wrap: wrap; }
-input, select, button { font: inherit; padding: 0.4rem 0.6rem; max-width: 100%; box-sizing: border-box; color: inherit;
-  background: var(--paper); border: 1px solid var(--line); border-radius: 0.4rem; }
+input, select, button, textarea { font: inherit; padding: 0.4rem 0.6rem; max-width: 100%; box-sizing: border-box;
+  color: inherit; background: var(--paper); border: 1px solid var(--line); border-radius: 0.4rem; }
 button { cursor: pointer; }
 button.main { background: var(--strong); color: var(--on-strong); border-color: var(--strong); font-weight: 600; }
 :focus-visible { outline: 3px solid var(--strong); outline-offset: 2px; }
@@ -54,7 +54,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.2rem 1rem; ma
 dt { color: var(--quiet); }
 dd { margin: 0; overflow-wrap: anywhere; }
 #introduction { white-space: pre-line; }
-#token { width: 100%; font-family: ui-monospace, monospace; }
+#token, #permanent-code { width: 100%; font-family: ui-monospace, monospace; }
 pre, code, li { font: 14px/1.5 ui-monospace, monospace; overflow-wrap: anywhere; white-space: pre-wrap; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: 0.2rem 1rem 0.2rem 0; }
@@ -89,7 +89,7 @@ def form(survey: LocalSurvey) -> str:
 <section class="panel"><h2 data-say="how-title"></h2>
 <p><span data-say="how"></span> <span id="several"></span></p>
 <p><span id="promise"></span> <span data-say="taking-part"></span> <span data-say="stored-here"></span></p>
-<p id="shuffled"></p></section>
+<p id="rounds"></p><p id="shuffled"></p><p id="round"></p></section>
 <form id="form" autocomplete="off" novalidate><fieldset id="entries">
 <p id="token-box"><label for="token" data-say="token"></label><br>
 <input id="token" autocomplete="off" spellcheck="false" aria-describedby="token-hint"><br>
@@ -103,7 +103,11 @@ def form(survey: LocalSurvey) -> str:
 <p class="quiet" id="again-note" data-say="again-note"></p>
 <details><summary data-say="randomness"></summary><p data-say="randomness-note"></p><ol id="coins"></ol></details>
 <details><summary data-say="exact"></summary><pre id="sent"></pre></details>
-</section></div>
+</section>
+<details id="permanent" class="panel" hidden><summary data-say="permanent-title"></summary>
+<p data-say="permanent-note"></p>
+<p><textarea id="permanent-code" rows="4" spellcheck="false" autocomplete="off" aria-label="code"></textarea></p>
+<p><button id="restore" type="button" data-say="permanent-restore"></button></p></details></div>
 <p id="message" role="status" tabindex="-1"></p>
 <details><summary data-say="scripts">SHA-256</summary><ul>{hashes}</ul>
 <p><a href="certificate.json">certificate.json</a></p></details>
@@ -132,7 +136,8 @@ def _table(question: QuestionEstimates, texts: Mapping[str, str]) -> str:
     )
     head = "<tr><th>answer</th><th>estimate</th><th>95 % interval</th></tr>"
     about = f"{counted(question.people, 'report')}; each interval by itself, about {escape(question.about)}."
-    return f"<h2>{escape(texts[question.question])}</h2><table>{head}{rows}</table><p>{about}</p>"
+    title = texts[question.question] + question.title.removeprefix(question.question)
+    return f"<h2>{escape(title)}</h2><table>{head}{rows}</table><p>{about}</p>"
 
 
 def _page(title: str, body: str, script: str = "", before: str = "") -> str:

@@ -236,7 +236,7 @@ def _settings(parameters: Mapping[str, str]) -> Settings:
     wishes |= {name: value for name, sign, value in (word.partition("=") for word in words) if sign}
     for name, value in wishes.items():
         settings = settings.set(name, value)
-    return settings
+    return settings.opened
 
 
 def _greeting(session: Session, secret: int) -> bytes:

@@ -173,7 +173,8 @@ class Session:
             case "discard":
                 words = statement.sql.upper().split()
                 if words[:2] == ["DISCARD", "ALL"]:
-                    self.settings, self.statements, self.portals = Settings(), {}, {}
+                    self.settings = self.settings.set("all", "default")
+                    self.statements, self.portals = {}, {}
                 return Result(" ".join(words[:2]))
             case _:
                 return None

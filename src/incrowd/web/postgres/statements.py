@@ -78,19 +78,28 @@ class Settings:
     """
 
     values: Mapping[str, str]
+    opening: Mapping[str, str]
 
-    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+    def __init__(self, values: Mapping[str, str] | None = None, opening: Mapping[str, str] | None = None) -> None:
         object.__setattr__(self, "values", dict(DEFAULTS if values is None else values))
+        object.__setattr__(self, "opening", dict(DEFAULTS if opening is None else opening))
+
+    @property
+    def opened(self) -> Settings:
+        """The settings with which a connection begins; RESET and DISCARD ALL return to them, as pools wish."""
+        return Settings(self.values, self.values)
 
     def set(self, name: str, value: str) -> Settings:
         """Return the settings with a new value, or complain about a name or value that does not exist."""
         name = _MEANS.get(" ".join(name.lower().split()), name.lower())
+        if name == "all" and value == "default":
+            return Settings(self.opening, self.opening)
         if name not in DEFAULTS:
             raise Complaint(UNKNOWN_SETTING, f"unrecognized configuration parameter: {name[:60]}")
-        text = DEFAULTS[name] if value.strip().lower() == "default" else value.strip().strip("'\"").strip()
+        text = self.opening[name] if value.strip().lower() == "default" else value.strip().strip("'\"").strip()
         if name in _FIXED and text != self.values[name]:
             raise Complaint("55P02", f"parameter {name} cannot be changed")
-        return Settings({**self.values, name: _checked(name, text)})
+        return Settings({**self.values, name: _checked(name, text)}, self.opening)
 
     @property
     def intervals(self) -> bool:

@@ -69,7 +69,7 @@ def _fitted(value: Any, type_: int) -> Any:
         return float(value)
     if type_ == INT8:
         whole = round(value) if math.isfinite(value) else None
-        return whole if whole is not None and abs(whole) < 2**63 else None
+        return whole if whole is not None and -(2**63) <= whole < 2**63 else None
     if type_ == DATE and isinstance(value, str):
         return date.fromisoformat(value)
     return value

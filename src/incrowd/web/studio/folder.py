@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +18,8 @@ from incrowd.workflows.verify.verify import read_certificate
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
 """The endings of files that can be opened as tables."""
 _DEEP, _MOST = 3, 500  # folders below, and files listed: a home folder must not be walked whole
-_ODD = re.compile(r"[^A-Za-z0-9_.-]+")
+_ODD = re.compile(r"[^\w.-]+")
+_LONGEST_NAME = 200  # bytes: file systems hold 255, and a number may follow
 _OUTSIDE = "the opened folder has no such file."
 _RECEIVED = re.compile(r"received-[0-9a-f]{1,16}")  # a release that was dropped, in a new folder of its own
 _DROPPED = ("", "hierarchies")  # where else a dropped file may go
@@ -74,15 +76,20 @@ class Folder:
         return path.name in named and file_of(path) == named[path.name]
 
     def free(self, name: str, into: str = "") -> Path:
-        """Return a place for a new file of about this name: its odd letters replaced, numbered if it is taken.
+        """Return a place for a new file of about this name: its signs replaced, numbered if it is taken.
 
         A release is received whole, in a folder of its own; nothing is dropped into another, and no certificate beside
         tables.
+
+        >>> Folder(Path("/data")).free("../Ασθενείς (2024).csv").name
+        'Ασθενείς-2024-.csv'
         """
         received = _RECEIVED.fullmatch(into) is not None
         if not received and (into not in _DROPPED or name == CERTIFICATE):
             raise InvalidParameter("a release is dropped on the page Verify, with all its files.")
-        plain = _ODD.sub("-", name.replace("\\", "/").rpartition("/")[2])[-120:].strip("-.") or "data"
+        written = unicodedata.normalize("NFC", name.replace("\\", "/").rpartition("/")[2])
+        letters = _ODD.sub("-", written).encode()[-_LONGEST_NAME:].decode(errors="ignore")
+        plain = letters.strip("-.") or "data"
         path = self.place(f"{into}/{plain}" if into else plain)
         number = 2
         while path.exists():

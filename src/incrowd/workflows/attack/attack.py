@@ -11,6 +11,7 @@ import pyarrow as pa
 from incrowd.attacks import attack_names, attack_of
 from incrowd.attacks.finding import CONFIDENCE, Finding, Risk, above, check_enough, corrected
 from incrowd.attacks.knowledge import ATTACKERS, Knowledge, PublishedTable, sweep
+from incrowd.core.table import Progress
 from incrowd.errors import InvalidParameter
 
 _SWEPT = ("linkage", "homogeneity", "skewness")
@@ -102,15 +103,23 @@ EVERYTHING = AttackOrder()
 
 
 def attack(
-    tables: Tables, knowledge: Knowledge, control: pa.Table | None, order: AttackOrder = EVERYTHING
+    tables: Tables,
+    knowledge: Knowledge,
+    control: pa.Table | None,
+    order: AttackOrder = EVERYTHING,
+    tell: Progress | None = None,
 ) -> AttackReport:
     """Run the named attacks, or all that apply, and correct their confidence intervals for their number.
 
-    An attack that does not apply is skipped, with the reason; if it was named, that is an error.
+    An attack that does not apply is skipped, with the reason; if it was named, that is an error.  `tell` receives how
+    many attacks have ended, of how many.
     """
     runs: list[AttackRun] = []
     skipped: dict[str, str] = {}
-    for name, attacker, table, known_to_attacker in _plan(tables, knowledge, order):
+    planned = list(_plan(tables, knowledge, order))
+    for place, (name, attacker, table, known_to_attacker) in enumerate(planned):
+        if tell is not None:
+            tell(place, len(planned))
         try:
             finding = attack_of(name)(dict(tables)[table], known_to_attacker, control)
         except InvalidParameter as error:

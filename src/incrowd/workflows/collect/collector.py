@@ -14,9 +14,10 @@ from threading import Lock
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerCorrupted
-from incrowd.methods.local.estimates import QuestionEstimates, estimates_from
+from incrowd.methods.local.changes import round_estimates
+from incrowd.methods.local.estimates import QuestionEstimates
 from incrowd.methods.local.survey.definition import LocalSurvey, report_text
-from incrowd.methods.local.tallies import Tallies, joined, tallies_of
+from incrowd.methods.local.tallies import RoundTallies, joined_rounds, tallies_by_round
 from incrowd.noise.system import SystemCoins, permutation
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry, Key
@@ -34,6 +35,7 @@ MOST = 10_000
 """Maximum number of reports in one request."""
 _CHANGED = "some reports are not those that their entry names: restore them from a copy."
 _HALF = 32
+_TURN = 4  # digits of a token that name its round
 _TOKEN = re.compile(r"[0-9a-f]{64}")
 
 
@@ -50,10 +52,22 @@ class Tokens:
     secret: bytes
     survey: str
 
-    def issue(self) -> str:
-        """Return a new token: a random number, and a proof that this collector made it."""
+    def issue(self, turn: int | None = None) -> str:
+        """Return a new token: a random number, and a proof that this collector made it; it may name a round.
+
+        >>> tokens = Tokens(b"secret", "survey")
+        >>> Tokens.turn_of(tokens.number(tokens.issue(12)))
+        12
+        """
         number = secrets.token_hex(_HALF // 2)
+        if turn is not None:
+            number = f"{turn:0{_TURN}x}" + number[_TURN:]
         return number + self._proof(number)
+
+    @staticmethod
+    def turn_of(token: str) -> int:
+        """Return the round that a token names, where the survey has rounds."""
+        return int(token[:_TURN], 16)
 
     def number(self, token: object) -> str:
         """Return the number of a token, or refuse one that was not made here."""
@@ -66,6 +80,21 @@ class Tokens:
     def _proof(self, number: str) -> str:
         text = f"incrowd token 1\n{self.survey}\n{number}"
         return hmac.new(self.secret, text.encode(), sha256).hexdigest()[:_HALF]
+
+
+def turns_for(survey: LocalSurvey, people: int, turn: int | None) -> list[int | None]:
+    """Return the rounds of new tokens: drawn at random where each person answers in one, else the round that is named.
+
+    Nobody has answered yet, so a round is drawn without looking at answers.
+    """
+    rounds = survey.rounds
+    if rounds is None or not rounds.memoized:
+        if turn is not None:
+            raise InvalidParameter("the round of each person is drawn at random, or there are none: leave --round out.")
+        return [None] * people if rounds is None else (SystemCoins().below(rounds.count, people) + 1).tolist()
+    if turn is None or not 1 <= turn <= rounds.count:
+        raise InvalidParameter(f"people answer in every round: name one with --round, 1 to {rounds.count:,}.")
+    return [turn] * people
 
 
 class Receipt(StrEnum):
@@ -96,7 +125,7 @@ class TallyCache:
     """The tallies of reports that were read and checked, up to an entry of the chain, and the estimates from them."""
 
     sequence: int = 0
-    tallies: Tallies | None = None
+    tallies: RoundTallies = field(default_factory=dict)
     estimates: tuple[QuestionEstimates, ...] = ()
     turn: Lock = field(default_factory=Lock)
 
@@ -161,6 +190,10 @@ class Collector:
         numbers = [tokens.number(item["token"]) for item in items]
         reports = [item["report"] for item in items]
         self.survey.read(reports)
+        if self.survey.rounds is not None and any(
+            report["round"] != tokens.turn_of(number) for number, report in zip(numbers, reports, strict=True)
+        ):
+            raise AccessDenied("this token is for another round of the survey: send the report of its own round.")
         return [Sent(number, report_text(report)) for number, report in zip(numbers, reports, strict=True)]
 
     def _close(self, size: int) -> None:
@@ -201,10 +234,10 @@ class Collector:
             if content is None or _digest(content) != link.body["digest"]:
                 raise LedgerCorrupted(_CHANGED)
             lines += content.splitlines()
-        new = tallies_of(self.survey, [json.loads(line) for line in lines])
-        self.cache.tallies = new if self.cache.tallies is None else joined(self.cache.tallies, new)
+        new = tallies_by_round(self.survey, [json.loads(line) for line in lines])
+        self.cache.tallies = joined_rounds(self.cache.tallies, new)
         self.cache.sequence = links[-1].sequence
-        self.cache.estimates = estimates_from(self.survey, self.cache.tallies)
+        self.cache.estimates = round_estimates(self.survey, self.cache.tallies)
 
     def shuffled(self) -> list[Any]:
         """Return all reports on disk in a random order: whole batches of a shuffled survey, and no tokens or times."""

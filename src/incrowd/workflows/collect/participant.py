@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
@@ -20,7 +20,7 @@ from incrowd.methods.local.survey.definition import LocalSurvey, report_text, su
 from incrowd.noise.system import SystemCoins
 from incrowd.store.disk import force
 
-_SPENT = "spent.json"
+_SPENT, _PERMANENT = "spent.json", "permanent.json"
 _LARGEST = 2**24  # bytes of a server's reply that are read: it must not fill the memory
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -37,6 +37,10 @@ class Participant:
     In this object stays the text of each report, until the object ends: if no reply came, `send` sends the same bytes
     again.  Answers and random numbers are not kept anywhere.  What an earlier version stored, reports by survey, is
     removed; the ε of those reports stays counted.
+
+    Of a memoized survey there stays `permanent.json`, as secret as the answers: the permanent answers, drawn for all
+    values before the first answer, and which of them were used, in the order of use.  It may be copied to another
+    device; if it is lost, this person takes part no more.  Its ε is counted once, for all rounds.
 
     `limit` is the person's own bound over all surveys; that of a survey (`per_person`) holds besides.
     """
@@ -59,10 +63,35 @@ class Participant:
                 "this token was used before, and its report is not kept. Nothing was randomized or sent. If no reply "
                 "came, tell the person who invited you."
             )
+        if survey.memoized:
+            return self._memoized(survey, answers, token, spent)
         self._check_bound(survey, sum(map(Fraction, spent.values()), survey.epsilon))
-        (report,) = survey.randomize({name: [answer] for name, answer in answers.items()}, SystemCoins())
+        number = None if survey.rounds is None else round_of(token)
+        (report,) = survey.randomize({name: [answer] for name, answer in answers.items()}, SystemCoins(), number)
         self._write(_SPENT, json.dumps({**spent, place: str(survey.epsilon)}))
         return self._reports.setdefault(place, report_text(report))
+
+    def _memoized(self, survey: LocalSurvey, answers: Mapping[str, str], token: str, spent: Mapping[str, str]) -> str:
+        """Return the report of one round, from permanent answers that are drawn before this person's first one."""
+        if set(answers) != set(survey.names):
+            raise InvalidParameter(f"the survey asks {', '.join(survey.names)}: answer each of them.")
+        codes = {question.name: int(question.codes([answers[question.name]])[0]) for question in survey.questions}
+        first, stored = _place(survey.id, _PERMANENT), self._read(_PERMANENT)
+        if first not in stored:
+            if first in spent:
+                raise Refused(
+                    f"{self.folder / _PERMANENT} does not hold the permanent answers to this survey any more, and new "
+                    "ones would reveal more. Nothing was randomized or sent. Put the file back, or take part no more."
+                )
+            self._check_bound(survey, sum(map(Fraction, spent.values()), survey.epsilon))
+            stored = {**stored, first: {"memos": survey.memos(SystemCoins()), "used": {}}}
+            spent = {**spent, first: str(survey.epsilon)}
+            self._write(_SPENT, json.dumps(spent))
+        used, values = next_values(survey, stored[first]["used"], codes)
+        report = survey.report_round(stored[first]["memos"], values, round_of(token), SystemCoins())
+        self._write(_PERMANENT, json.dumps({**stored, first: {**stored[first], "used": used}}))
+        self._write(_SPENT, json.dumps({**spent, _place(survey.id, token): "0"}))
+        return self._reports.setdefault(_place(survey.id, token), report_text(report))
 
     def send(self, address: str, answers: Mapping[str, str], token: str) -> str:
         """Answer the survey at an address; sent again, the same bytes are sent. Return what became of the report."""
@@ -83,16 +112,16 @@ class Participant:
     def _spent(self) -> dict[str, str]:
         """Return the ε of each token that was used, and remove the reports that an earlier version stored."""
         try:
-            spent = {str(place): str(Fraction(epsilon)) for place, epsilon in self._read().items()}
+            spent = {str(place): str(Fraction(epsilon)) for place, epsilon in self._read(_SPENT).items()}
             for place in filter(_DIGEST.fullmatch, spent):
                 (self.folder / f"{place}.json").unlink(missing_ok=True)
         except (OSError, ValueError, TypeError, AttributeError, ZeroDivisionError):
             raise InvalidParameter(f"{self.folder / _SPENT} cannot be read, which counts what was lost.") from None
         return spent
 
-    def _read(self) -> dict[str, str]:
+    def _read(self, name: str) -> dict[str, Any]:
         try:
-            return dict(json.loads((self.folder / _SPENT).read_text(encoding="utf-8")))
+            return dict(json.loads((self.folder / name).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return {}
 
@@ -107,6 +136,30 @@ class Participant:
             force(self.folder)
         except OSError as error:
             raise OutputUnavailable(f"{self.folder} cannot be written: {error.strerror or 'no reason'}.") from None
+
+
+def next_values(
+    survey: LocalSurvey, used: Mapping[str, Sequence[int]], codes: Mapping[str, int]
+) -> tuple[dict[str, list[int]], dict[str, int]]:
+    """Return which values of each question were used, the newest last, and which permanent answer is reported.
+
+    After as many different answers as the survey reports, a new one repeats the permanent answer that was used last.
+    """
+    most = 1 if survey.rounds is None else survey.rounds.distinct or 1
+    orders, values = {}, {}
+    for question in survey.questions:
+        before, code = list(used.get(question.name, [])), codes[question.name]
+        value = code if code in before or len(before) < most else before[-1]
+        orders[question.name] = [*(other for other in before if other != value), value]
+        values[question.name] = value
+    return orders, values
+
+
+def round_of(token: str) -> int:
+    """Return the round of a token, which its first four digits name; refuse one that is not written like a token."""
+    if not _DIGEST.fullmatch(token):
+        raise InvalidParameter("a token has 64 letters and digits, as the person who invited you sent it.")
+    return int(token[:4], 16)
 
 
 def _place(survey: str, token: str) -> str:

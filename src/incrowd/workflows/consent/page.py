@@ -34,7 +34,7 @@ def report_body(language: str, report: SubjectReport, how: str) -> str:
 def _release(language: str, release: EligibleRelease) -> str:
     epsilon = decimal(language, release.short_epsilon)
     loss = phrase(language, "no_bound") if release.unbounded else phrase(language, "bounded", epsilon=epsilon)
-    facts = {"on": release.at[:_DAY], "name": release.dataset, "loss": loss}
+    facts = {"on": release.at[:_DAY], "name": " ".join(filter(None, (release.dataset, release.period))), "loss": loss}
     rows = "".join(f"<dt>{escape(phrase(language, name))}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     return f"<section><dl>{rows}</dl></section>"
 

@@ -28,8 +28,9 @@ from incrowd.workflows.release.differences import published_release
 BASIS = (
     "Computed from the consent registry and the ledger alone. Eligible means that consent was in force when the "
     "release read the registry. Sampling, suppression, limits and the holdout group are secret and were not used, so "
-    "nobody is told whether a row was used. The total adds up the charged epsilon and delta; charges to an account "
-    "are shown in rho. A withdrawal does not lower it: published releases cannot be recalled."
+    "nobody is told whether a row was used. The total adds up the charged epsilon and delta; a series that was charged "
+    "at once counts once, for all its releases. Charges to an account are shown in rho. A withdrawal does not lower "
+    "the total: published releases cannot be recalled."
 )
 _UNBOUNDED = "Infinity"
 """The ε of a release without one, as data; people read "no bound on the privacy loss"."""
@@ -47,6 +48,9 @@ class EligibleRelease:
     delta: str
     rho: str | None
     concluded: bool
+    period: str | None = None
+    series: str | None = None
+    """The series that was charged at once, and not release by release; the amounts are those of the whole series."""
 
     @property
     def unbounded(self) -> bool:
@@ -61,11 +65,15 @@ class EligibleRelease:
     @property
     def cost(self) -> str:
         """The privacy loss of the release, in words."""
-        return "no bound on the privacy loss" if self.unbounded else f"epsilon at most {self.short_epsilon}"
+        if self.unbounded:
+            return "no bound on the privacy loss"
+        together = "" if self.series is None else f", for all releases of series {self.series} together"
+        return f"epsilon at most {self.short_epsilon}{together}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form."""
-        return dict(vars(self))
+        optional = ("period", "series")
+        return {name: part for name, part in vars(self).items() if part is not None or name not in optional}
 
 
 @dataclass(frozen=True)
@@ -179,10 +187,7 @@ def report_of(policy: Policy, person: Subject) -> SubjectReport:
     ledger = find_book(policy)
     paid = () if ledger is None else tuple(_charges(policy, ledger))
     eligible = [(entry, charged) for entry, charged in paid if _was_eligible(policy, own, ledger, entry, as_of)]
-    total = Amount()
-    for _, charged in eligible:
-        if charged.epsilon.is_finite() and charged.rho is None:
-            total = total.plus(Amount(charged.epsilon, charged.delta))
+    total = _sum([charged for _, charged in eligible])
     unbounded = any(not charged.epsilon.is_finite() for _, charged in eligible)
     releases = tuple(_release(ledger, *charge) for charge in eligible if ledger is not None)
     amounts = total.to_json()
@@ -195,6 +200,28 @@ def report_of(policy: Policy, person: Subject) -> SubjectReport:
         amounts["delta"],
         until=own.ends(now) if own.consented(now, as_of) else None,
     )
+
+
+def _sum(eligible: Sequence[Charged]) -> Amount:
+    """Return what eligible charges cost together; a series that was charged at once counts once, for all its releases.
+
+    A person who was eligible for one release of a series may have been in all of them.
+    """
+    total, series = Amount(), set()
+    for charged in eligible:
+        epsilon, delta = _price(charged)
+        key = None if charged.series is None else (charged.dataset, charged.series.name)
+        if epsilon.is_finite() and charged.rho is None and (key is None or key not in series):
+            total = total.plus(Amount(epsilon, delta))
+        series.add(key)
+    return total
+
+
+def _price(charged: Charged) -> tuple[Decimal, Decimal]:
+    """Return what a charge cost; a release of a series that was charged at once, what all of them cost."""
+    if charged.series is None:
+        return charged.epsilon, charged.delta
+    return charged.series.epsilon, charged.series.delta
 
 
 def _was_eligible(policy: Policy, own: Decisions, ledger: Ledger | None, entry: Entry, as_of: str | None) -> bool:
@@ -223,15 +250,18 @@ def _charges(policy: Policy, ledger: Ledger) -> Iterator[tuple[Entry, Charged]]:
 
 def _release(ledger: Ledger, entry: Entry, charged: Charged) -> EligibleRelease:
     name = str(entry.body["release"])
+    epsilon, delta = map(_text, _price(charged))
     return EligibleRelease(
         name,
         entry.at,
         charged.dataset,
         reasons(charged.guarantee),
-        _text(charged.epsilon),
-        _text(charged.delta),
+        epsilon,
+        delta,
         None if charged.rho is None else str(charged.rho),
         any(ledger.conclusions(name)),
+        entry.period,
+        None if charged.series is None else charged.series.name,
     )
 
 

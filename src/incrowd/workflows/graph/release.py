@@ -117,10 +117,10 @@ def release_graph(policy: PolicyLike, destination: Destination, *, anyway: bool 
     ledger, consent = find_book(read), admit(read)
     if not anyway:
         require_lineage(read, ledger, consent)
-    hidden = require_none_hidden(read, ledger, destination.folder)
+    hidden = require_none_hidden(read, ledger, destination.place)
     earlier = earlier_releases(read, ledger, anyway=consent is None)
     order = PolicyOrder.of(read.plan, read, Background(ledger, consent, earlier))
-    accompany = partial(_accompany, order, destination.folder)
+    accompany = partial(_accompany, order, destination.place)
     delivery = InFolder(destination, internal_folder(read, order.id), accompany)
     _check(destination, delivery.folders, read)
     published = run(order, partial(prepared_graph, order), delivery)

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from incrowd.errors import InvalidParameter
+from incrowd.methods.local.changes import round_estimates
 from incrowd.methods.local.crosses import cross_estimates
 from incrowd.methods.local.estimates import LocalEstimate, QuestionEstimates, estimates_from, range_estimate
 from incrowd.methods.local.likelihood import likeliest
 from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.methods.local.survey.questions import ChoiceQuestion, OrderedQuestion
-from incrowd.methods.local.tallies import Tallies, tallies_of
+from incrowd.methods.local.tallies import Tallies, tallies_by_round, tallies_of
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ def estimate_reports(survey: LocalSurvey, sent: list[Any], query: EstimateQuery)
     """Return the estimates of every question, of further ranges of ordered questions, and of crosses."""
     if not sent:
         raise InvalidParameter("there is no report yet, so there is nothing to estimate. Wait for one.")
+    if survey.rounds is not None:
+        if query.ranges or query.crosses or query.likelihood:
+            raise InvalidParameter(
+                "a survey with rounds is estimated round by round: leave --range, --cross and --likelihood out."
+            )
+        return round_estimates(survey, tallies_by_round(survey, sent), query.alpha)
     tallies = tallies_of(survey, sent)
     estimates = {one.question: one for one in estimates_from(survey, tallies, query.alpha)}
     for text in query.ranges:

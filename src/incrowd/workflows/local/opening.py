@@ -13,7 +13,6 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.core.certificate import Certificate, Columns, Dataset
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, Refused
-from incrowd.methods.local.survey.definition import UNIT
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
@@ -81,14 +80,15 @@ def opened_survey(file: SurveyFile) -> OpenSurvey:
 def _order(file: SurveyFile) -> ReleaseOrder:
     survey = file.survey
     facts = PlanFacts.of(survey.plan, survey.id)
-    target = ChargeTarget(survey.name, facts.new_id())
-    return ReleaseOrder(survey.plan, facts, target, Dataset(survey.name), lambda _output: Columns((), ()))
+    dataset = survey.people or survey.name
+    target = ChargeTarget(dataset, facts.new_id())
+    return ReleaseOrder(survey.plan, facts, target, Dataset(dataset), lambda _output: Columns((), ()))
 
 
 @contextmanager
 def _without_rows(file: SurveyFile) -> Iterator[OpenedRows]:
     """Open the ledger: nobody was asked yet, so there are no rows."""
-    bond = DeclaredSurvey(Declaration(file.survey.name, UNIT, file.budget))
+    bond = DeclaredSurvey(Declaration(file.survey.people or file.survey.name, file.survey.unit, file.budget))
     yield OpenedRows(None, open_book(file), (bond,), None)
 
 

@@ -64,6 +64,11 @@ def randomize_answers(opened: OpenSurvey, answers: AnswersFile, out: Path) -> Ra
     survey, a question and a report, none of which depends on the place of a person.  A file for fewer people than a
     batch is refused, and so is a second file that would show, beside the first, the reports of fewer.
     """
+    if opened.file.survey.rounds is not None:
+        raise Refused(
+            "a survey with rounds is answered on its page, or by the class Participant, which keep what belongs to the "
+            "person: answers of a table are not randomized for it."
+        )
     survey, mark = opened.file.survey, opened.folder.parent / f"{opened.folder.name}.{_DONE}"
     earlier = {} if answers.memo is None else _read_memo(answers.memo, survey)
     if mark.exists() and not earlier:

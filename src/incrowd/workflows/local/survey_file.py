@@ -16,6 +16,7 @@ from incrowd.engines.regular_file import read_bounded
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import check_purpose
 from incrowd.methods.local.choice import categorical, numeric, options, tree
+from incrowd.methods.local.mechanisms.memoized import MOST_MEMOS, Memoized
 from incrowd.methods.local.mechanisms.options import MOST_OPTIONS
 from incrowd.methods.local.mechanisms.randomizer import MOST, Family
 from incrowd.methods.local.mechanisms.ratio import Weights, check_epsilon, logarithm_of
@@ -30,7 +31,7 @@ from incrowd.methods.local.survey.questions import (
     WordQuestion,
     month_number,
 )
-from incrowd.methods.local.survey.steps import WhichAnswers
+from incrowd.methods.local.survey.steps import RoundForm, SurveyRounds, WhichAnswers
 from incrowd.workflows.local.survey_texts import survey_texts
 from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.ledger_place import DEFAULT, absolute_address, ledger_of
@@ -49,6 +50,8 @@ _KEYS = frozenset(
         "per_person",
         "budget",
         "ledger",
+        "people",
+        "rounds",
         "purpose",
         "consent",
         "language",
@@ -149,6 +152,10 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         raise InvalidParameter("a survey file begins with `survey: 1`, the version of its format.")
     parts = _mapping(section.get("questions"), "questions", None)
     answers = _answers(section)
+    permanent: dict[str, Any] = {}
+    rounds, instant = _rounds(section.get("rounds"))
+    if rounds is not None and rounds.memoized:
+        permanent, parts = _mechanisms(parts)
     if answers is WhichAnswers.ALL:
         questions = _parted(section, parts)
         epsilon = sum((question.epsilon or Fraction(0) for question in questions), Fraction(0))
@@ -156,6 +163,12 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         odds = _odds(section)
         questions = tuple(_question(str(name), part, odds) for name, part in parts.items())
         epsilon = odds.epsilon
+    if rounds is not None and rounds.distinct is not None:
+        rounds = replace(rounds, distinct=min(rounds.distinct, max(question.values for question in questions)))
+        questions = tuple(
+            replace(question, randomizer=_memoized(question, rounds, (question.epsilon or epsilon, instant), permanent))
+            for question in questions
+        )
     spent = section.get("per_person")
     survey = LocalSurvey(
         _text(section, "name"),
@@ -167,6 +180,8 @@ def survey_of(content: Any, folder: Path) -> SurveyFile:
         purpose=_purpose(section),
         texts=survey_texts(section, questions),
         answers=answers,
+        rounds=rounds,
+        people=None if section.get("people") is None else _text(section, "people"),
     )
     budget = None if section.get("budget") is None else _budget(section["budget"])
     return SurveyFile(survey, folder, _ledger(section), budget, _consent(section))
@@ -187,6 +202,73 @@ def _consent(section: Mapping[str, Any]) -> ConsentSection | None:
         return None
     part = _mapping(section["consent"], "consent", frozenset({"registry", "key"}))
     return ConsentSection(registry=_text(part, "registry"), key=_text(part, "key"))
+
+
+def _rounds(part: Any) -> tuple[SurveyRounds | None, Fraction | None]:
+    """Return the rounds of a survey, and the ε of an instantaneous report where people keep permanent answers."""
+    if part is None:
+        return None, None
+    section = _mapping(part, "rounds", frozenset({"count", "form", "distinct", "instant"}))
+    count = _whole(section.get("count") or "", "count")
+    try:
+        form = RoundForm(section.get("form") or RoundForm.ONE)
+    except ValueError:
+        raise InvalidParameter(f"form: of rounds is {' or '.join(RoundForm)}.") from None
+    if form is RoundForm.ONE:
+        if set(section) - {"count", "form"}:
+            raise InvalidParameter("distinct and instant are for form: memoized: leave them out.")
+        return SurveyRounds(count), None
+    distinct = _whole(section.get("distinct") or str(min(count, MOST_MEMOS)), "distinct")
+    if not 1 <= distinct <= count:
+        raise InvalidParameter("distinct: is from 1 to the number of rounds: how many different answers are reported.")
+    instant = None if section.get("instant") is None else exact(section["instant"], "instant")
+    return SurveyRounds(count, form, distinct), instant
+
+
+def _mechanisms(parts: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, Any]]:
+    """Return the mechanisms that memoized questions name, and the questions without them."""
+    named, plain = {}, {}
+    for name, part in parts.items():
+        section = _mapping(part, f"question {name!r}", None)
+        mechanism = section.get("mechanism")
+        if mechanism not in (None, *MEMOIZED):
+            raise InvalidParameter(
+                f"a memoized question has the mechanism {' or '.join(MEMOIZED)}, or none for the best."
+            )
+        if mechanism is not None:
+            named[str(name)] = str(mechanism)
+        plain[str(name)] = {key: value for key, value in section.items() if key != "mechanism"}
+    return named, plain
+
+
+MEMOIZED = ("response", "rappor")
+
+
+def _memoized(
+    question: SurveyQuestion,
+    rounds: SurveyRounds,
+    epsilons: tuple[Fraction, Fraction | None],
+    mechanisms: Mapping[str, str],
+) -> Memoized:
+    """Return the permanent and instantaneous randomizers of a question: ε is for all its different answers."""
+    if not isinstance(question, ChoiceQuestion):
+        raise InvalidParameter(f"{question.name!r}: a memoized question has categories or ranges.")
+    size, (epsilon, instant) = len(question.labels), epsilons
+    distinct = min(rounds.distinct or 1, size)
+    once = epsilon / distinct
+    made = {
+        name: Memoized(
+            size,
+            Weights.below(once / loss),
+            Weights.below((instant or once) / loss),
+            distinct,
+            rounds.count,
+            unary=name == "rappor",
+        )
+        for name, loss in zip(MEMOIZED, (1, 2), strict=True)
+    }
+    mechanism = mechanisms.get(question.name)
+    return made[mechanism] if mechanism is not None else min(made.values(), key=lambda one: one.error)
 
 
 def _answers(section: Mapping[str, Any]) -> WhichAnswers:

@@ -209,7 +209,7 @@ def _error(goal: DraftGoal, policy: Policy, columns: Sequence[PublishedColumn], 
     if goal is DraftGoal.SYNTHETIC:
         error = pair_error(policy, rows)
         return (
-            f"{error:.2g} of the rows of a table of two columns are misplaced by noise",
+            f"noise misplaces about {min(100, 100 * error):.0f} % of the rows in a table of two columns",
             1 - _USEFUL * error / _TOLERABLE,
         )
     cells = math.prod(column.labels or 1 for column in columns)

@@ -20,6 +20,7 @@ from incrowd.core.steps.around import ConsentGate, require_gate
 from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.table import IN_ENGINE, SourceOptions
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
+from incrowd.engines.readers.remote import INPUT, check_secretless
 from incrowd.engines.regular_file import bounded
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedVersion
@@ -158,6 +159,11 @@ def load_policy(
         document = _until(read_document(policy), until)
         return policy_of(_changed(document, changes), folder or Path.cwd(), "the policy")
     path = Path(policy)
+    return policy_of(_changed(_until(document_of(path), until), changes), path.resolve().parent, str(path))
+
+
+def document_of(path: Path) -> Document:
+    """Return the document in a policy file, or refuse a file that is not text."""
     try:
         with path.open("rb") as file:  # it may be a pipe: the person who names a policy knows
             text = bounded(file.read(DOCUMENT_BYTES + 1), DOCUMENT_BYTES, path).decode("utf-8")
@@ -165,7 +171,7 @@ def load_policy(
         raise InvalidParameter(f"the policy {path} cannot be read: {error.strerror or 'no reason given'}.") from None
     except UnicodeDecodeError:
         raise InvalidParameter(f"the policy {path} is not UTF-8 text.") from None
-    return policy_of(_changed(_until(read_document(text), until), changes), path.resolve().parent, str(path))
+    return read_document(text)
 
 
 def _unchanged(policy: Policy, changes: Mapping[str, object] | None) -> Policy:
@@ -421,7 +427,10 @@ def _source(
 
 def _located(address: str, folder: Path) -> str:
     """Return where the rows are: a relative path is taken from the policy's folder, anything else as it is."""
-    return address if "://" in address or address.startswith(IN_ENGINE) else str(folder / address)
+    check_secretless(address)
+    if "://" in address or address.startswith(IN_ENGINE) or address == INPUT:
+        return address
+    return str(folder / address)
 
 
 def _texts(value: Any) -> Any:

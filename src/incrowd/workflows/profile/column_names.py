@@ -22,13 +22,39 @@ def word_lists(table: str) -> dict[str, Any]:
 
 
 _LETTERS = str.maketrans(
-    {"ß": "ss", "ł": "l", "ø": "o", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "°": "o", "№": "no", "#": " no "}
+    {
+        "ß": "ss",
+        "ł": "l",
+        "ø": "o",
+        "đ": "d",
+        "æ": "ae",
+        "œ": "oe",
+        "ı": "i",
+        "°": "o",
+        "№": "no",
+        "#": " no ",
+    }
 )
 _SIGNS = str.maketrans({"°": "o", "º": "o", "ª": "a"})
 
 
-_LISTS = {key: frozenset(words.split()) for key, words in word_lists("columns").items()}
-CONTACTS = {kind: frozenset(words.split()) for kind, words in word_lists("contacts").items()}
+def folded(text: str) -> str:
+    """Return a text in small letters without accents.
+
+    >>> folded("Straße"), folded("ÉTÉ")
+    ('strasse', 'ete')
+    """
+    plain = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def folded_words(text: str) -> frozenset[str]:
+    """Return the words of a list as they are compared: in small letters, without accents."""
+    return frozenset(map(folded, text.split()))
+
+
+_LISTS = {key: folded_words(words) for key, words in word_lists("columns").items()}
+CONTACTS = {kind: folded_words(words) for kind, words in word_lists("contacts").items()}
 CODES, NAMES, GIVEN_OR_FAMILY = _LISTS["codes"], _LISTS["names"], _LISTS["given_or_family"]
 IDS, PEOPLE, KNOWN, SECRET = _LISTS["ids"], _LISTS["people"], _LISTS["known"], _LISTS["secret"]
 MONEY, AGES, BIRTHS, YEARS = _LISTS["money"], _LISTS["ages"], _LISTS["births"], _LISTS["years"]
@@ -57,11 +83,13 @@ def parts_of(name: str) -> tuple[str, ...]:
 
     >>> parts_of("E-Mail"), parts_of("Patiëntnr")
     (('e', 'mail', 'email'), ('patient', 'nr', 'patientnr'))
+    >>> parts_of("Ημ. Γέννησης")
+    ('ημ', 'γεννησης', 'ημγεννησης')
     >>> parts_of("N°_adhérent")[0], parts_of("Versichertennr.")[:2], parts_of("covid")
     ('no', ('versicherten', 'nr'), ('covid',))
     """
     split = re.sub(r"(?<=[a-z0-9ß-ÿ])(?=[A-Z])", " ", name.translate(_SIGNS))
-    words = [part for part in re.split(r"[^a-z]+", folded(split)) if part]
+    words = re.findall(r"[^\W\d_]+", folded(split))
     parts = [part for word in words for part in _compound(word)]
     pairs = ["".join(pair) for pair in itertools.pairwise(parts)]
     triples = ["".join(parts[start : start + 3]) for start in range(len(parts) - 2)]
@@ -75,13 +103,3 @@ def _compound(word: str) -> tuple[str, ...]:
         if head != word and (head in PEOPLE or (ending in _NUMBERS and len(head) >= _SHORTEST)):
             return head, ending
     return (word,)
-
-
-def folded(text: str) -> str:
-    """Return a text in small letters without accents.
-
-    >>> folded("Straße"), folded("ÉTÉ")
-    ('strasse', 'ete')
-    """
-    plain = unicodedata.normalize("NFKD", text.lower().translate(_LETTERS))
-    return "".join(letter for letter in plain if not unicodedata.combining(letter))

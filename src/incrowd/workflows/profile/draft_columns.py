@@ -12,6 +12,7 @@ from typing import Any
 
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
+from incrowd.engines.readers.conventions import CURRENCIES
 from incrowd.workflows.profile.column_names import MONEY, spoken
 from incrowd.workflows.profile.profile import ColumnProfile
 from incrowd.workflows.profile.vocabularies import vocabulary_of
@@ -96,7 +97,7 @@ def public_column(column: ColumnProfile, period: tuple[str, str] | None = None) 
         return DraftColumn(column.name, role | vocabulary.section, column.why_role, vocabulary.public)
     section: dict[str, Any] = role | {"type": str(column.type)}
     if column.type in (Type.INTEGER, Type.DECIMAL):
-        widths = ["1000", "10000", "50000"] if spoken(column.name, MONEY) else ["10", "100", "1000"]
+        widths = ["1000", "10000", "50000"] if _is_money(column) else ["10", "100", "1000"]
         public = "widths that fit any number: nothing comes from the data"
         return DraftColumn(column.name, section | {"hierarchy": {"intervals": widths}}, column.why_role, public)
     if _is_code(column) and _shared(column.facts.sample) < _SHORTEST:
@@ -183,6 +184,11 @@ def _frequent(values: Sequence[tuple[str, int]]) -> list[str]:
     """Return the values of several rows, the most frequent first, at most 100; all values where none repeats."""
     several = [value for value, rows in values if rows >= _FEW]
     return (several or [value for value, _ in values])[:_MOST_CATEGORIES]
+
+
+def _is_money(column: ColumnProfile) -> bool:
+    units = () if column.clean is None else column.clean.cleaning.units
+    return spoken(column.name, MONEY) is not None or not CURRENCIES.isdisjoint(units)
 
 
 def _is_code(column: ColumnProfile) -> bool:

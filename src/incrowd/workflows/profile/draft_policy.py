@@ -25,6 +25,7 @@ from incrowd.workflows.profile.draft_text import (
     column_text,
     delta_text,
     head_text,
+    holding_text,
     mapping_text,
     smallest_text,
     word,
@@ -162,7 +163,7 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
         if column.name in wish.keep and not column.released:
             raise InvalidParameter(f"{column.name!r} cannot be kept as it is: {_way_out(column)}")
     head = head_text(origin, wish, person)
-    tail, released = release_text(columns, wish)
+    tail, released = release_text(columns, replace(wish, unit=None if person is None else person.name))
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
 
 
@@ -241,7 +242,8 @@ def release_text(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the text after the columns of a policy, and the released columns; `folder` has their files.
 
-    Columns to keep come first, and no level of theirs is `*`.  δ is far below one over the public population.
+    Columns to keep come first, and no level of theirs is `*`.  δ is far below one over the public population.  A table
+    with totals counts every row, those of one person in a cell as one contribution.
 
     >>> sex = DraftColumn("sex", {"role": "quasi", "categories": ["F", "M"]}, "declared")
     >>> print(release_text([sex], DraftRequest(DraftGoal.COUNTS))[0].splitlines()[2])
@@ -255,7 +257,7 @@ def release_text(
         raise InvalidParameter("every column is an identifier or free text: none can be released.")
     names = tuple(column.name for column in columns if column.released)
     filled = {"budget": budget_text(goal, wish.population), "delta": delta_text(wish.population)}
-    filled["smallest"] = smallest_text(wish.readers)
+    filled |= {"smallest": smallest_text(wish.readers)} | holding_text(wish.unit)
     if goal is DraftGoal.MICRODATA:
         filled |= _chosen_levels(free, keep)
     if goal is DraftGoal.SYNTHETIC:

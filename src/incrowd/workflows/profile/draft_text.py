@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -151,6 +152,11 @@ _PEOPLE = """\
 _ROWS = """\
   # unit: {column: person_id, max_rows: 1}   # if one person can have several rows: without it, rows are protected
 """
+_HOLDING = """\
+  # Every row is counted; several rows of one {column} in a cell are one contribution: see holding below.
+  # A dataset has one unit of privacy for good. For other releases about the same people, too, write instead
+  # unit: {{column: {column}, max_rows: 1}}   # and leave holding out: one row of each is counted, at random
+"""
 _NUMBERS = {
     "rows": "about how many, if that is public: then plan shows the expected output",
     "population": "how many people the data could be about, if that is public",
@@ -186,9 +192,9 @@ release:
   method: protected-table   # exact counts with totals; small cells, and others that would give them away, are left out
   columns: {columns}
   levels: {levels}
-  # counts below this are left out
+  # {smaller} are left out
   minimum: {smallest}
-# A table of exact counts has no epsilon. The request for such a draft decided that:
+{holding}# A table of exact counts has no epsilon. The request for such a draft decided that:
 budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
     DraftGoal.QUERIES: """\
@@ -215,7 +221,8 @@ def head_text(origin: Origin, wish: DraftRequest, person: PersonColumn | None) -
         keys = ", ".join(f"{key}: {_value(value)}" for key, value in origin.reading.items())
         source = wrapped(f"{{path: {source}, {keys}}}", 2)
     dataset = "" if wish.period is None else f"  period: {_quoted(wish.period.text)}\n"
-    dataset += _ROWS if person is None else _PEOPLE.format(column=word(person.name))
+    people = _HOLDING if wish.goal is DraftGoal.TABLE else _PEOPLE
+    dataset += _ROWS if person is None else people.format(column=word(person.name))
     name, address = word(stem(origin)), _printable(origin.address)
     for key, words in _NUMBERS.items():
         number = getattr(wish, key)
@@ -230,14 +237,32 @@ def _value(value: Any) -> str:
     )
 
 
+def holding_text(column: str | None) -> dict[str, str]:
+    """Return what a table with totals counts, rows or contributors with several rows, and the line that merges these.
+
+    >>> holding_text("firm")["smaller"]
+    'cells with fewer values of firm than this'
+    """
+    if column is None:
+        return {"smaller": "counts below this", "holding": ""}
+    name = word(column)
+    line = f"  holding: {name}   # several rows of one {name} in a cell are one contribution\n"
+    return {"smaller": f"cells with fewer values of {name} than this", "holding": line}
+
+
 def mapping_text(levels: Mapping[str, int]) -> str:
     """Return columns and levels as YAML writes them in one line."""
     return "{" + ", ".join(f"{word(name)}: {level}" for name, level in levels.items()) + "}"
 
 
 def stem(origin: Origin) -> str:
-    """Return the name of a dataset, after its file."""
-    return re.sub(r"[^A-Za-z0-9_.-]+", "-", Path(origin.address).stem).strip("-.") or "data"
+    """Return the name of a dataset, after its file, in letters of any alphabet.
+
+    >>> stem(Origin("νοσηλείες 2024.csv"))
+    'νοσηλείες-2024'
+    """
+    written = unicodedata.normalize("NFC", Path(origin.address).stem)
+    return re.sub(r"[^\w.-]+", "-", written).strip("-.") or "data"
 
 
 def column_text(column: DraftColumn) -> str:

@@ -18,12 +18,13 @@ from incrowd.workflows.profile.column_names import (
     PEOPLE,
     THINGS,
     folded,
+    folded_words,
     spoken,
     word_lists,
 )
 from incrowd.workflows.profile.facts import Facts
 
-_GIVEN, _FAMILY, _TITLES = (frozenset(words.split()) for words in word_lists("people").values())
+_GIVEN, _FAMILY, _TITLES = (folded_words(words) for words in word_lists("people").values())
 _ANY = _GIVEN | _FAMILY
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _PART = r"[^\W\d_]+(?:['’.\-][^\W\d_]+)*\.?"

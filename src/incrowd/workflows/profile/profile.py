@@ -17,7 +17,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.errors import InvalidParameter, SourceInvalid
 from incrowd.measures.risk.sketch import TupleSpread
-from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, SECRET, THINGS, spoken
+from incrowd.workflows.profile.column_names import CODES, IDS, KNOWN, NAMING, PLACES, SECRET, THINGS, spoken
 from incrowd.workflows.profile.facts import ColumnLearners, Facts
 from incrowd.workflows.profile.identifiers import Identity, identity_of
 from incrowd.workflows.profile.subsets import MOST_COLUMNS, MOST_IN_TRIPLES, Subset, subsets
@@ -59,11 +59,14 @@ def guessed_type(facts: Facts) -> tuple[Type, str]:
     return Type.TEXT, "free text" if facts.lengths[1] > _LONG and facts.values is None else "words"
 
 
-def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> tuple[Role, str]:
+def guessed_role(
+    facts: Facts, kind: Type, identity: Identity | None = None, *, measured: bool = False
+) -> tuple[Role, str]:
     """Return the role and the reason.
 
-    A column is an identifier if its values or its name say so, or if nearly every row has a unique value; else its name
-    decides; else it is a quasi-identifier, which is the cautious guess.
+    A column is an identifier if its values or its name say so, or if nearly every row has a unique value that is
+    neither `measured` with a unit nor a postal code; else its name decides; else it is a quasi-identifier, which is
+    the cautious guess.
 
     >>> from incrowd.measures.risk.sketch import TupleSpread
     >>> facts = Facts("ward_nurse", 0, TupleSpread(9, 3, 0, True, 0.0), (Type.TEXT,), None, None, (1, 2), "words", None)
@@ -80,6 +83,7 @@ def guessed_role(facts: Facts, kind: Type, identity: Identity | None = None) -> 
     if naming and not public and facts.spread.distinct > 2:
         return Role.IDENTIFIER, f"{naming!r} in its name"
     counted = kind in (Type.TEXT, Type.INTEGER) and facts.spread.rows >= _FEW_ROWS
+    counted &= not measured and spoken(facts.name, PLACES) is None
     if counted and share >= _NEARLY_ALL and not (kind is Type.INTEGER and (public or secret)):
         return Role.IDENTIFIER, own
     if secret and not public:
@@ -222,7 +226,7 @@ def identities_of(rows: Rows, names: Sequence[str], engine: Engine = LOCAL) -> d
 def _profiled(facts: Facts, reading: Cleaning | None = None) -> ColumnProfile:
     kind, why_type = guessed_type(facts)
     identity = identity_of(facts, kind)
-    role, why_role = guessed_role(facts, kind, identity)
+    role, why_role = guessed_role(facts, kind, identity, measured=reading is not None and bool(reading.units))
     clean = None if role is Role.IDENTIFIER else suggested_cleaning(facts, kind, reading)
     return ColumnProfile(facts, kind, role, why_type, why_role, identity, clean)
 

@@ -16,13 +16,13 @@ from incrowd.core.cleaning import ENCODINGS, Cleaning, UnicodeForm
 from incrowd.core.domain import Provenance, Type
 from incrowd.core.terms import joined
 from incrowd.engines.readers.conventions import is_missing_word
-from incrowd.workflows.profile.column_names import CODES, SEXES, folded, spoken, word_lists
+from incrowd.workflows.profile.column_names import CODES, SEXES, folded, folded_words, spoken, word_lists
 from incrowd.workflows.profile.facts import FactLearner, Facts
 from incrowd.workflows.profile.vocabularies import common_labels, vocabulary_of
 
 _DERIVED = Provenance(derived=True)
 _SYNONYMS: dict[str, list[frozenset[str]]] = {
-    kind: [frozenset(words.split()) for words in groups] for kind, groups in word_lists("synonyms").items()
+    kind: [folded_words(words) for words in groups] for kind, groups in word_lists("synonyms").items()
 }
 
 
@@ -86,6 +86,8 @@ def suggested_cleaning(facts: Facts, kind: Type, reading: Cleaning | None = None
     ({'Bonfim': ['BONFIM']}, ('s/d',), 4)
     """
     if reading is not None:
+        if not (reading.units or reading.decimal or reading.thousands):  # words for a missing value alone
+            return CleaningSuggestion(reading, facts.missing, len(reading.missing))
         return CleaningSuggestion(reading, facts.spread.rows - facts.missing, facts.spread.distinct)
     if kind is not Type.TEXT or facts.values is None or not facts.values:
         return None

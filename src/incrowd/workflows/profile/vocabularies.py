@@ -32,9 +32,14 @@ FIRST_DAY, LAST_DAY = "1900-01-01", "2099-12-31"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 _NEARLY = 0.95
 _FEWEST, _MONTHS = 3, 12
-_POSTAL = re.compile(r"[0-9]{2}-[0-9]{3}|[0-9]{4}-[0-9]{3}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}")
+_POSTAL = re.compile(
+    r"[0-9]{2}-[0-9]{3}|[0-9]{3} [0-9]{2}|[0-9]{4}-[0-9]{3}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
+)
 _NUTS = re.compile(r"[A-Z]{2}[0-9A-Z]{0,3}")
-_LANGUAGES = ("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi", "tr")
+_LANGUAGES = (
+    *("de", "fr", "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi", "tr"),
+    *("el", "hu", "ro", "sk", "bg", "hr", "sl", "uk", "ru", "et", "lv", "lt"),
+)
 _VOCABULARIES = word_lists("vocabularies")
 _CALLED = {"sexes": SEXES, "marital states": MARITAL}
 """Lists that count only for columns that are called so: their words mean other things elsewhere."""
@@ -124,7 +129,7 @@ def _of_texts(facts: Facts) -> Iterator[PublicVocabulary]:
 
 
 def _postal(sample: Sequence[str]) -> bool:
-    """Whether texts are written as postal codes with a hyphen, a space or letters: 00-950, 1234-567, 1234 AB, SW1A 1AA.
+    """Whether texts are written as postal codes with a hyphen, a space or letters: 00-950, 104 31, 1234 AB, SW1A 1AA.
 
     >>> _postal(["00-950", "31-002"]), _postal(["high", "low"])
     (True, False)

@@ -269,7 +269,7 @@ def publish_answer(answer: BatchAnswer, ledger: Ledger, destination: Destination
 
     Answers to a batch have a file each.  The ledger records this certificate, too, for the charge.
     """
-    with staged(Folders(destination.folder)) as stage:
+    with staged(Folders(destination.place)) as stage:
         certificate = write_files(answer.certificate, AnswerTables(answer.different), stage.public, destination)
         charge = next(ledger.entries(answer.certificate.ledger.sequence - 1))
         ledger.conclude(charge, certificate.digest())

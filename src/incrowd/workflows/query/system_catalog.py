@@ -109,10 +109,9 @@ class SystemCatalog:
             return False
         if tree.find(*_FORBIDDEN) is not None:
             raise QueryRefused("this server only reads: write SELECT.")
-        system = any(_catalog_name(table) in SHAPES for table in tables)
         for call in tree.find_all(exp.Anonymous):
             name = call.name.lower()
-            if name not in _MACROS and name not in (*_ALWAYS, *_NULLS) and not (system or name in _PLAIN):
+            if name not in _MACROS and name not in (*_ALWAYS, *_NULLS, *_PLAIN):
                 if not tables:
                     return False
                 raise QueryRefused("this function is not computed on public tables: use those of standard SQL.")

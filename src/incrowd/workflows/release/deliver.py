@@ -12,6 +12,7 @@ from typing import Any, Generic
 from incrowd.core.certificate import Certificate, Release
 from incrowd.core.domain import Categories
 from incrowd.core.schema import Schema
+from incrowd.engines.readers.remote import EXTRAS, from_file_address, scheme_of
 from incrowd.engines.settings import describe
 from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.sinks import Folders, check_free, complete, staged, write_table
@@ -40,9 +41,12 @@ class Released(Release[Any]):
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a release goes: folder, format, signing key, and a table of a database besides."""
+    """Where a release goes: folder, format, signing key, and a table of a database besides.
 
-    folder: Path
+    An address of an object store, such as `s3://bucket/2025`, is a folder, too.
+    """
+
+    folder: Path | str
     form: str = "parquet"
     key: Path | None = None
     table: str | None = None
@@ -50,9 +54,28 @@ class Destination:
     """Titles of columns, for formats that store them."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "folder", Path(self.folder))  # people write Destination("out")
+        text = from_file_address(str(self.folder))
+        scheme = scheme_of(text)
+        if scheme and scheme not in EXTRAS:
+            raise InvalidParameter(f"a release goes into a folder, or to {', '.join(EXTRAS)}; not to {scheme}://.")
+        object.__setattr__(self, "folder", text if scheme else Path(text))
         if self.form not in FORMATS:
             raise InvalidParameter(f"releases are written as parquet, csv, tsv, dta, sav or xpt, not {self.form!r}.")
+
+    @property
+    def place(self) -> Path:
+        """The folder on this machine; an address is refused where nothing is uploaded."""
+        if isinstance(self.folder, str):
+            raise InvalidParameter(
+                "only incrowd release, for one table, uploads to an address: name a folder, and copy it when it is "
+                "done, the certificate last."
+            )
+        return self.folder
+
+    @property
+    def address(self) -> str | None:
+        """The address of an object store; None for a folder on this machine."""
+        return self.folder if isinstance(self.folder, str) else None
 
     def check(self, folders: Folders, schema: Schema) -> None:
         """Raise, before anything is charged, if a release of such columns could not go there."""
@@ -113,10 +136,10 @@ class InFolder(Generic[R]):
 
     @property
     def folders(self) -> Folders:
-        return Folders(self.destination.folder, self.internal)
+        return Folders(self.destination.place, self.internal)
 
     def appeared(self) -> bool:
-        return (self.destination.folder / CERTIFICATE).exists()
+        return (self.destination.place / CERTIFICATE).exists()
 
     @contextmanager
     def deliver(self, made: PendingRelease[R], certificate: Certificate) -> Iterator[Delivered[PublishedRelease]]:
@@ -133,7 +156,7 @@ class InFolder(Generic[R]):
             complete(stage)
             release = Released(made.output, written)
             yield Delivered(
-                written, PublishedRelease(destination.folder, self.internal or destination.folder, release, notes)
+                written, PublishedRelease(destination.place, self.internal or destination.place, release, notes)
             )
 
 

@@ -24,8 +24,8 @@ from incrowd.engines.regular_file import is_regular
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.store.disk import lock_at
 from incrowd.verifier.files import CERTIFICATE, file_of
-from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
+from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -41,9 +41,11 @@ def key_digest(policy: Policy, key: str) -> str:
 
 
 @contextmanager
-def alone_with(policy: Policy, ledger: Ledger | None, digest: str) -> Iterator[None]:
+def alone_with(
+    policy: Policy, ledger: Ledger | None, digest: str, what: str = "a release with this key"
+) -> Iterator[None]:
     """Hold a key among all processes that use the ledger; one that another process holds is refused."""
-    folder = state_folder(policy.folder)
+    folder = FingerprintFile.of(policy).path.parent  # beside a ledger in a file, whatever the folder for state is
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         try:
@@ -55,7 +57,7 @@ def alone_with(policy: Policy, ledger: Ledger | None, digest: str) -> Iterator[N
         except OSError:  # Timeout is one
             free = False
         if not free:
-            raise Refused("a release with this key is running now. Nothing was charged: wait until it is done.")
+            raise Refused(f"{what} is running now. Nothing was charged: wait until it is done.")
         yield
 
 

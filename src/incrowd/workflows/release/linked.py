@@ -25,7 +25,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import STATISTICS
 from incrowd.workflows.plan.forecast import warnings_of
 from incrowd.workflows.policy.internal import internal_folder
-from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look
+from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look, require_state
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.deliver import (
@@ -41,6 +41,7 @@ from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.prepare import Background, PolicyOrder
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
+from incrowd.workflows.release.tables import ReleaseTerms, before_charge, selected
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +61,14 @@ def linked_schema(policy: Policy) -> LinkedSchema:
 
 
 def release_linked(
-    data: object, policy: Policy, destination: Destination, progress: Progress | None = None
+    data: object, policy: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
 ) -> PublishedRelease:
     """Release linked tables into a folder: a file a table, report and certificate appear together, or not at all."""
     _require_here(policy)
-    order = _order(policy)
-    hidden = require_none_hidden(policy, order.background.ledger, destination.folder)
-    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.folder)
+    require_state(policy)
+    order = _order(policy, terms)
+    hidden = require_none_hidden(policy, order.background.ledger, destination.place)
+    schema, accompany = linked_schema(policy), partial(_accompany, order, destination.place)
     delivery: InFolder[PreparedTables] = InFolder(destination, internal_folder(policy, order.id), accompany)
     if destination.table is not None:
         raise InvalidParameter("linked tables do not go into one table of a database: leave --table out.")
@@ -75,21 +77,22 @@ def release_linked(
         if destination.form in STATISTICS:
             check_names(destination.form, [column.name for column in schema.columns_of(name).columns])
     check_form(destination.form, order.plan.method)
-    published = run(order, partial(prepared_tables, order, data, progress), delivery)
+    published = run(order, partial(_checked, order, data, progress, terms), delivery)
     return replace(published, notes=(*published.notes, *warnings_of(policy, order.facts.claims), *hidden))
 
 
-def linked_in_memory(data: object, policy: Policy) -> tuple[Any, Certificate]:
+def linked_in_memory(data: object, policy: Policy, terms: ReleaseTerms) -> tuple[Any, Certificate]:
     """Release linked tables in memory: the tables by name and their certificate."""
     _require_here(policy)
-    order = _order(policy)
+    order = _order(policy, terms)
     return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
 
 
-def _order(policy: Policy) -> PolicyOrder:
+def _order(policy: Policy, terms: ReleaseTerms) -> PolicyOrder:
     ledger = find_book(policy)
-    earlier = earlier_releases(policy, ledger, anyway=True)
-    return PolicyOrder.of(policy.plan, policy, Background(ledger, None, earlier))
+    background = Background(ledger, None, earlier_releases(policy, ledger, anyway=True))
+    order = PolicyOrder.of(policy.plan.led_by(*selected(policy, background, terms)), policy, background)
+    return replace(order, target=replace(order.target, key=terms.key))
 
 
 def _require_here(policy: Policy) -> None:
@@ -105,6 +108,15 @@ def prepared_tables(order: PolicyOrder, data: object, progress: Progress | None)
     """Start the engine, and open and check all tables there."""
     with engine_of(order.policy.engine) as engine:
         yield prepare_tables(order, data, engine, progress)
+
+
+@contextmanager
+def _checked(
+    order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
+) -> Iterator[PreparedTables]:
+    with prepared_tables(order, data, progress) as prepared:
+        before_charge(order, prepared, terms)
+        yield prepared
 
 
 def prepare_tables(order: PolicyOrder, data: object, engine: Engine, progress: Progress | None) -> PreparedTables:

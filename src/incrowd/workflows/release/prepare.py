@@ -22,7 +22,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
-from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodRows
+from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodFilter
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
@@ -163,8 +163,8 @@ def prepare(
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    admitted = _in_period(policy, source, _admitted(engine, source, policy, order.background.consent))
-    reading = source if policy.calendar is None else _in_period(policy, source, None) or source
+    admitted = _in_period(policy, engine, source, _admitted(engine, source, policy, order.background.consent))
+    reading = source if policy.calendar is None else _in_period(policy, engine, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
     fingerprint = _fingerprint(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
     ledger = ensure_book(policy, order.background.ledger)
@@ -192,19 +192,14 @@ def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
     return running_rows(policy, ledger, table)
 
 
-def _in_period(policy: Policy, source: Rows, admitted: Rows | None) -> Any:
+def _in_period(policy: Policy, engine: Engine, source: Rows, admitted: Rows | None) -> Any:
     """Return the rows of the period that is read, of admitted people where there is a gate; None for all rows."""
     calendar, label = policy.calendar, policy.period
     if calendar is None:
         return admitted
     if label is None:
         raise InvalidParameter("this policy has periods: choose one, with incrowd series.")
-    if not isinstance(policy.engine, Local):
-        raise InvalidParameter(
-            "periods are read here, not on a cluster: leave --engine out, or let the cluster write the rows of a "
-            "period to a file."
-        )
-    return PeriodRows(admitted or source, calendar, label, policy.schema[calendar.decides])
+    return engine.in_period(admitted or source, PeriodFilter(calendar, label, policy.schema[calendar.decides]))
 
 
 def _admitted(engine: Engine, source: Opened, policy: Policy, consent: ConsentSnapshot | None) -> Rows | None:
@@ -241,7 +236,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     """
     require_outside_rules(policy)
     source = open_data(data, policy, engine)
-    rows = _in_period(policy, source, _admitted(engine, source, policy, admit(policy, data))) or source
+    rows = _in_period(policy, engine, source, _admitted(engine, source, policy, admit(policy, data))) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     fingerprint = _fingerprint(engine, rows, policy, key, progress)
     ledger = find_book(policy)

@@ -34,7 +34,16 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
             f"period {past[-1].label} was released before {label}: running counts go forward, and an earlier period "
             "stays missing. Nothing was charged."
         )
-    return RunningRows(table, number, label, past, FingerprintFile.of(policy).key())
+    marks = FingerprintFile.of(policy)
+    running = RunningRows(table, number, label, past, marks.key())
+    other_key = next((period for period in past if period.people and period.mark != running.mark), None)
+    if other_key is not None:
+        raise Refused(
+            f"the people counted in {other_key.label} are known under another key than the one in {marks.path}, so "
+            "nobody would be known again, and people would be counted more often than was priced. Nothing was charged. "
+            "Put the file back from a copy."
+        )
+    return running
 
 
 def _past(policy: Policy, ledger: Ledger) -> Iterator[PastPeriod]:

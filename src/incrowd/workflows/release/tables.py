@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -15,14 +16,16 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
 from incrowd.core.steps.around import ChosenByScores, Compare, HoldOut, Rerun
-from incrowd.core.steps.step import Step
-from incrowd.core.table import Progress, Table
+from incrowd.core.steps.samples import SecretSample
+from incrowd.core.steps.step import Step, walk
+from incrowd.core.table import Opened, Progress, Table
+from incrowd.core.words import counted
 from incrowd.engines.writers.sinks import Folders
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.consent.participants import Participants, keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
-from incrowd.workflows.plan.forecast import require_useful, warnings_of
+from incrowd.workflows.plan.forecast import declared_rows, require_useful, warnings_of
 from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
 from incrowd.workflows.policy.policy import Policy, PolicyLike
@@ -42,7 +45,7 @@ from incrowd.workflows.release.keyed import alone_with, finished, key_digest
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.recover import require_none_hidden
-from incrowd.workflows.release.run import PendingRelease, run
+from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 
 if TYPE_CHECKING:
     from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
@@ -92,7 +95,7 @@ def release(data: object, policy: PolicyLike, *, anyway: bool = False) -> Releas
     if not anyway:
         require_useful(read)
     if read.linked:
-        return Released(*_linked().linked_in_memory(data, read))
+        return Released(*_linked().linked_in_memory(data, read, ReleaseTerms(anyway=anyway)))
     return Released(*release_in_memory(data, read, terms=ReleaseTerms(anyway=anyway)))
 
 
@@ -136,7 +139,7 @@ def release_in_memory(
     if not terms.anyway:
         require_linked(policy, earlier_releases(policy, background.ledger, anyway=True))
         require_lineage(policy, background.ledger, background.consent)
-    chosen = policy.plan.led_by(*_selected(policy, background, terms)) if plan is None else plan
+    chosen = policy.plan.led_by(*selected(policy, background, terms)) if plan is None else plan
     order = PolicyOrder.of(chosen, policy, background)
     return run(order, partial(prepared_table, order, data, progress), IN_MEMORY)
 
@@ -155,6 +158,8 @@ def release_to(
     was made before is returned as it is.
     """
     read = load_for(policy, data)
+    if destination.address is not None:
+        return _uploaded(data, read, destination, progress, terms)
     if terms.key is None:
         return _release_to(data, read, destination, progress, terms)
     if destination.table is not None:
@@ -163,12 +168,26 @@ def release_to(
         )
     ledger, digest = find_book(read), key_digest(read, terms.key)
     with alone_with(read, ledger, digest):
-        earlier = finished(read, ledger, digest, destination.folder)
+        earlier = finished(read, ledger, digest, destination.place)
         if earlier is None:
             return _release_to(data, read, destination, progress, replace(terms, key=digest))
-    output = published_output(earlier, destination.folder)
+    output = published_output(earlier, destination.place)
     notes = ("this release was made before with this key: nothing was charged or read now.",)
-    return PublishedRelease(destination.folder, internal_folder(read, earlier.id), Released(output, earlier), notes)
+    return PublishedRelease(destination.place, internal_folder(read, earlier.id), Released(output, earlier), notes)
+
+
+def _uploaded(
+    data: object, read: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
+) -> PublishedRelease:
+    from incrowd.workflows.release.upload import uploaded
+
+    if destination.table is not None:
+        raise InvalidParameter("a release goes to an address or into a table of a database: name one of them.")
+
+    def make(folder: Path) -> PublishedRelease:
+        return release_to(data, read, replace(destination, folder=folder), progress, terms)
+
+    return uploaded(read, destination.address or "", terms.key, make)
 
 
 def _release_to(
@@ -179,15 +198,38 @@ def _release_to(
     if read.linked:
         if terms.hold_out is not None:
             raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
-        published: PublishedRelease = _linked().release_linked(data, read, destination, progress)
+        published: PublishedRelease = _linked().release_linked(data, read, destination, progress, terms)
         return published
     order = _order(read, data, terms)
     order = replace(order, target=replace(order.target, key=terms.key))
-    hidden = require_none_hidden(read, order.background.ledger, destination.folder)
+    hidden = require_none_hidden(read, order.background.ledger, destination.place)
     delivery = _delivery(order, destination)
     warnings = warnings_of(read, order.facts.claims)
     published = run(order, partial(_checked, order, data, progress, terms), delivery)
     return replace(published, notes=(*published.notes, *warnings, *hidden))
+
+
+_FEW = Fraction(1, 20)
+"""The share of the rows below which a release says how few it holds."""
+
+
+def _few_retained(policy: Policy, certificate: Certificate, output: Any, source: Opened) -> Iterator[str]:
+    """Say that almost all rows were suppressed, by public numbers: the rows that were released and that are declared.
+
+    How many rows the source has is private where there is an ε, and the data holder's to know where there is none.
+    """
+    private = Decimal(certificate.accounting.spent.epsilon).is_finite()
+    rows = declared_rows(policy) or (None if private else getattr(source, "rows", None))
+    if rows is None or policy.plan.smallest_class is None or len(output.parts) > 1:
+        return
+    rates = [step.rate for step in walk(policy.plan.steps) if isinstance(step, SecretSample)]
+    expected = round(rows * min(rates, default=Fraction(1)))
+    if len(output) < _FEW * expected:
+        yield (
+            f"almost nothing is left: {counted(len(output), 'row')} of about {expected:,}"
+            f"{' that are sampled' if rates else ''}. Most combinations are too rare, or the table has fewer rows "
+            "than the policy declares: choose coarser levels, fewer columns or a smaller k."
+        )
 
 
 @contextmanager
@@ -196,11 +238,18 @@ def _checked(
 ) -> Iterator[PreparedTable]:
     """Check all that can be refused, the charge included, and say so before it is made."""
     with prepared_table(order, data, progress, terms.hold_out) as prepared:
-        if terms.before_charge is not None:
-            declarations = [bond.declaration for bond in prepared.bonds]
-            prepared.ledger.preview({order.target.dataset: order.plan.guarantee}, order.target.analyst, declarations)
-            terms.before_charge()
+        before_charge(order, prepared, terms)
         yield prepared
+
+
+def before_charge(order: PolicyOrder, prepared: OpenedRows, terms: ReleaseTerms) -> None:
+    """Refuse what the ledger would refuse, and then do what the caller wants done before anything is spent."""
+    if terms.before_charge is None:
+        return
+    declarations = [bond.declaration for bond in prepared.bonds]
+    guarantees = {order.target.dataset: order.plan.guarantee}
+    prepared.ledger.preview(guarantees, order.target.analyst, declarations, order.target.period)
+    terms.before_charge()
 
 
 def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
@@ -210,7 +259,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     if not terms.anyway:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier, terms.period)
-    steps = (*_hold_out(terms), *_selected(policy, background, terms), *((Compare(),) if earlier else ()))
+    steps = (*_hold_out(terms), *selected(policy, background, terms), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
@@ -225,7 +274,7 @@ def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[Prepared
     delivery = InFolder(
         replace(destination, titles=titles),
         internal_folder(order.policy, order.id),
-        partial(_accompany, order, destination.folder),
+        partial(_accompany, order, destination.place),
     )
     destination.check(delivery.folders, schema)
     check_form(destination.form, order.plan.method)
@@ -237,7 +286,8 @@ def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
         yield HoldOut(terms.hold_out)
 
 
-def _selected(policy: Policy, background: Background, terms: ReleaseTerms) -> Iterator[Step]:
+def selected(policy: Policy, background: Background, terms: ReleaseTerms) -> Iterator[Step]:
+    """Yield the steps that say that a release may have been selected from several runs."""
     if failed_before(policy, background.ledger):
         yield Rerun()
     if terms.searched:
@@ -266,7 +316,7 @@ def _accompany(
         from incrowd.workflows.report.steps_page import keep_steps
 
         keep_steps(internal, stages, made.output.quasi)
-    return (*prepared.notes, *notes)
+    return (*prepared.notes, *notes, *_few_retained(policy, certificate, made.output, prepared.source))
 
 
 def _participants(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from incrowd.core.certificate import Certificate
+from incrowd.core.claims.privacy import Private
 from incrowd.core.schema import Role
 from incrowd.core.steps.around import OutsideCode
 from incrowd.core.steps.rows import Recode
@@ -134,7 +135,8 @@ def _bounded(certificate: Certificate, odds: Odds) -> tuple[LabelLine, ...]:
         who = (
             f"{_ATTACKER} They know that your record is one of two, equally likely. From this release they guess which."
         )
-        question, other = "Can anyone tell your record?", "with any other record in place of yours"
+        instead = next((claim.instead for claim in certificate.claims if isinstance(claim, Private)), Private.instead)
+        question, other = "Can anyone tell your record?", instead
         pair = "With your record and with another"
     right = f"They are right at most {odds.guess} of the time; guessing without the release is right 50 % of the time."
     many = chance(min(Decimal(1), odds.delta * _MANY))

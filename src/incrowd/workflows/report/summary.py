@@ -145,6 +145,8 @@ def _guessed(unit: Unit) -> str:
         return "whether an edge is there" if unit.kind is Kind.RELATION else "whether two people are connected"
     if unit.kind is Kind.REPORT:
         return "which of two answers one person gave"
+    if unit.kind is Kind.HISTORY:
+        return "which of two series of answers, equal in the same rounds, one person gave"
     if unit.adjacency is Adjacency.ADD_REMOVE:
         return f"whether one {unit.kind} is in the data"
     return f"which of two records one {unit.kind} has"

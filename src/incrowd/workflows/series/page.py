@@ -58,7 +58,7 @@ def series_page(series: Series) -> Markup:
         tag("p", _summary(series, periods, releases)),
         *_charts(series, releases),
         tag("h2", "Budget over periods"),
-        _band(periods),
+        period_band(periods),
         _table(series, periods),
     ]
     head = joined([tag("meta", charset="utf-8"), tag("title", title), _STYLE])
@@ -139,7 +139,7 @@ def _output(folder: Path, certificate: Certificate) -> Any:
     return check_of(certificate.method.name).reopen(statement_of(certificate), files)
 
 
-def _band(periods: tuple[PeriodStatus, ...]) -> Markup:
+def period_band(periods: tuple[PeriodStatus, ...]) -> Markup:
     """Return what each period spent as a band of bars; a missing period is an outline."""
     spent = [float(period.spent.epsilon) if period.spent is not None else 0.0 for period in periods]
     most = max([*spent, 0.0])

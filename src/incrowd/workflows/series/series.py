@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +22,7 @@ from incrowd.workflows.policy.ledger import declaration_of, find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination, PublishedRelease
 from incrowd.workflows.release.differences import published_release
+from incrowd.workflows.release.keyed import alone_with
 from incrowd.workflows.release.prepare import load_for, series_terms
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
@@ -159,12 +163,28 @@ def run_period(data: object, policy: Policy, label: str, destination: Destinatio
     that is asked for, and charged in sequence; in a series that was charged at once, only with a spare run.
     """
     read = load_for(policy, data)
-    series = Series.of(read)
+    with _one_at_a_time(Series.of(read)):
+        return _run_period(data, read, label, destination, again=again)
+
+
+@contextmanager
+def _one_at_a_time(series: Series) -> Iterator[None]:
+    """Run one period of running counts at a time: what the next one may count depends on who was counted in this."""
+    if not series.policy.method.running:
+        yield
+        return
+    key = hashlib.sha256(json.dumps(["incrowd series", series.policy.name, series.name]).encode()).hexdigest()
+    with alone_with(series.policy, series.ledger, key, f"a period of series {series.name}"):
+        yield
+
+
+def _run_period(data: object, read: Policy, label: str, destination: Destination, *, again: bool) -> SeriesRun:
+    series = Series.of(read)  # once it is alone: what it reads of the ledger stays so
     chosen = read.at(label)
-    delivered = _deliver_hidden(series, destination.folder)
+    delivered = _deliver_hidden(series, destination.place)
     status = next(period for period in series.status() if period.label == label)
     if status.state is State.PUBLISHED and not again:
-        return _published(series, status, destination.folder)
+        return _published(series, status, destination.place)
     if status.state is State.MISSING and not again:
         raise Refused(_missing(series, status))
     if delivered is not None:

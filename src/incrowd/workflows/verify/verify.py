@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.codec import encode
+from incrowd.core.codec import RepeatedKey, encode, unrepeated
 from incrowd.core.limits import CERTIFICATE_BYTES, check_depth, check_size
 from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.choices import LevelsByLook
@@ -148,11 +148,13 @@ def plain_certificate(path: Path) -> dict[str, object]:
     try:
         content = read_bounded(file, CERTIFICATE_BYTES)
         check_size(content, "a certificate")
-        plain: dict[str, object] = json.loads(content.decode("utf-8"))
+        plain: dict[str, object] = json.loads(content.decode("utf-8"), object_pairs_hook=unrepeated)
     except OSError as error:
         raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
     except InvalidParameter:
         raise
+    except RepeatedKey:
+        raise InvalidParameter(f"{file} is not a certificate: an object in it has a key twice.") from None
     except (ValueError, RecursionError):  # no text, no JSON, nested for ever, or a number of thousands of digits
         plain = {}
     if not plain or not isinstance(plain, dict):

@@ -153,10 +153,15 @@ def test_what_cannot_be_modelled_is_refused_from_the_policy_alone(changes: dict[
         load_policy(changed(PEOPLE, release=MODEL, **changes)).plan  # noqa: B018
 
 
-def test_a_column_that_is_too_fine_is_taken_at_a_coarser_level() -> None:
-    columns = {"year": {"type": "integer", "bounds": [0, 999], "hierarchy": {"intervals": [10, 100]}}}
+@pytest.mark.parametrize(
+    ("intervals", "level"),
+    [([10, 100], 2), ([25, 100], 1), ([10, 500], 1), ([50], 1), ([500], 1)],
+    ids=["48 intervals at most", "the finest of these", "8 at least", "the only level", "the coarsest level"],
+)
+def test_a_column_that_is_too_fine_is_taken_at_a_coarser_level(intervals: list[int], level: int) -> None:
+    columns = {"year": {"type": "integer", "bounds": [0, 999], "hierarchy": {"intervals": intervals}}}
     plan = load_policy(changed(PEOPLE, release=MODEL, release__levels=None) | {"columns": columns}).plan
-    assert plan.settings["levels"] == {"year": 1}
+    assert plan.settings["levels"] == {"year": level}
 
 
 def test_every_combination_can_come_out() -> None:

@@ -29,6 +29,7 @@ _NEAR = 0.01  # numbers are printed to three digits
 _BITS = 12
 _MOST = 1000
 _SHOWN = 12
+_WIDE = 1000  # integer Gaussian noise this wide is normal to every digit that is printed
 
 
 def slow_matrix(step: RunningNoise) -> list[list[int]]:
@@ -78,6 +79,24 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     return rows**2 * sum(max(0, best[min(p, q) * apart, abs(p - q) * apart]) for p, q in pairs)
 
 
+def slow_within(step: RunningNoise) -> tuple[int, int, int]:
+    """Return within what 95 % of the numbers of the worst period lie: each one, totals, windows; by substitution."""
+    size, matrix = step.periods, np.array(slow_matrix(step), np.float64).T
+    counts = np.zeros((size, size))
+    for row in range(size):
+        counts[row] = ((np.arange(size) == row) - matrix[row, :row] @ counts[:row]) / matrix[row, row]
+    totals = np.cumsum(counts, axis=0)
+    earlier = np.concatenate([np.zeros((min(step.window, size), size)), totals])[:size]
+    factor = 1.959964 if step.scale > _WIDE else math.sqrt(2.0 * math.log(40.0))
+    worst = [float(np.sqrt((rows**2).sum(axis=1)).max()) for rows in (counts, totals, totals - earlier)]
+    alone, whole, windows = (math.ceil(factor * float(step.scale) * norm) for norm in worst)
+    return alone, whole, windows
+
+
+def _within(step: RunningNoise) -> tuple[int, int, int]:
+    return step.alone, step.totals, step.windows
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunningCheck(Check):
     """A plan whose D is not too small, and a table whose numbers follow from what was measured."""
@@ -89,13 +108,14 @@ class RunningCheck(Check):
             return Problem("the series is too long to recompute its noise", undecided=True)
         pattern = noise.participations, noise.apart
         if unit.kind is Kind.PERSON_PERIOD:
-            if pattern != (1, 1) or limit is not None:
-                return Problem("a person in a period takes part in one period")
-        elif ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
+            return Problem("running counts protect a person over all periods")
+        if ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
             return Problem("the noise is planned for another pattern than the one that is enforced")
         squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:
             return Problem(f"one person can change the squares by {squared}, and the noise covers {noise.squared}")
+        if any(abs(stated - own) > 1 for stated, own in zip(_within(noise), slow_within(noise), strict=True)):
+            return Problem("numbers lie within other distances of the truth than the noise makes")
         return bins_problem(statement, (ListedBins.ALL,))
 
     def reopen(self, statement: Statement, files: tuple[Path, ...]) -> Any:
@@ -132,6 +152,8 @@ class RunningCheck(Check):
         rising = np.all(np.diff(periods[:, 0]) > 0) and periods[0, 0] >= 1 and periods[-1, 0] <= step.periods
         if not rising or np.any(periods != periods[:, :1]):
             return Problem("the periods are not in their order, or beyond the plan")
+        if not _labeled(statement, table):
+            return Problem("the periods are not those that the certificate names, or the last one is not its own")
         first = table.slice(0, size).select(list(statement.released)).to_pydict()
         for start in range(0, len(numbers), size):
             if table.slice(start, size).select(list(statement.released)).to_pydict() != first:
@@ -163,6 +185,17 @@ class RunningCheck(Check):
             if not np.all(np.abs(stated - values) <= _NEAR + 1e-6 * np.abs(values)):
                 return Problem(f"some number in {COLUMNS[kind]!r} does not follow from what was measured")
         return None
+
+
+def _labeled(statement: Statement, table: pa.Table) -> bool:
+    """Whether each number has the label of its period in the certificate's calendar, and the last one is its own."""
+    read = statement.period
+    if read is None:
+        return True
+    labels = read.calendar.labels
+    named = [str(label) for label in table[PERIOD].to_pylist()]
+    expected = [labels[number - 1] if number <= len(labels) else None for number in table[NUMBER].to_pylist()]
+    return named == expected and named[-1] == read.label
 
 
 def _in_order(statement: Statement, first: dict[str, list[Any]]) -> bool:

@@ -71,7 +71,7 @@ class Continual(Method):
 
     Guarantee: (ε, δ)-differential privacy of everything published until the last period, for a person over all periods,
     by ρ-zero-concentrated privacy with ρ = D/(2·scale²).  D is the largest squared change that one person can make; it
-    is computed in whole numbers.  For a person in one period it is the change by rows of that period.
+    is computed in whole numbers.  A person in one period is refused as the unit.
 
     Assumes: levels and parameters were chosen without looking at the rows; the person ID column says whose a row is;
     all releases about these people go through one ledger; the counts kept from period to period stay secret.
@@ -110,14 +110,13 @@ class Continual(Method):
         """Return the largest pattern of one person, which truncation enforces; or refuse a unit that has none."""
         if unit.adjacency is not Adjacency.ADD_REMOVE:
             raise InvalidParameter("running counts need add-remove adjacency: leave adjacency out.")
-        if unit.kind is not Kind.PERSON_PERIOD:
-            return Pattern(unit.max_rows, self.participations, self.apart)
-        if self.participations is not None or self.apart != 1:
+        if unit.kind is Kind.PERSON_PERIOD:
             raise InvalidParameter(
-                "a bound on the periods of a person would let rows of one period decide about another: with the unit "
-                "person in a period, leave participations and apart out."
+                "running counts mix periods, so for somebody in several of them the losses would grow with the square "
+                "of their number, as those of a group: protect a person over all periods (leave per: period out), or "
+                "release each period with another method."
             )
-        return Pattern(unit.max_rows, 1)
+        return Pattern(unit.max_rows, self.participations, self.apart)
 
     def choice(self, rows: int, pattern: Pattern | None = None) -> Choice:
         """Return the strategy of least variance for what is wanted, and the others beside it."""
@@ -143,7 +142,7 @@ class Continual(Method):
         unit, partition = schema.unit, self.partition(schema)
         pattern = self.pattern(unit)
         choice = self.choice(unit.max_rows, pattern)
-        truncated = unit.kind is not Kind.PERSON_PERIOD and (pattern.participations is not None or pattern.apart > 1)
+        truncated = pattern.participations is not None or pattern.apart > 1
         steps = (
             *([LimitPeriods(pattern.participations, pattern.apart)] if truncated else []),
             *keep_rows(unit),
@@ -180,7 +179,7 @@ class Continual(Method):
         weights = matrix[place, [period.number - 1 for period in running.past]]
         mixed = matrix[place, place] * counts + (weights @ earlier if len(running.past) else 0)
         measured = AddGaussian(choice.scale).release(mixed, coins)
-        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people))
+        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people, running.mark))
         return RunningCounts(estimated(present, matrix, choice.window, partition), present)
 
 

@@ -16,7 +16,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.table import Table
-from incrowd.core.unit import Kind
 from incrowd.engines.people import names_of
 from incrowd.methods.histograms.continual.strategies import Pattern
 from incrowd.methods.shared.outcome import Tabular, inference
@@ -36,7 +35,8 @@ Whole = NDArray[np.int64]
 class PastPeriod:
     """One earlier period: its number from 1, its label, its secret counts, what was published, and who took part.
 
-    `people` are keyed digests: they enforce how often somebody is counted, and stay with the data.
+    `people` are keyed digests: they enforce how often somebody is counted, and stay with the data.  `mark` says which
+    key made them, without showing it: under another key nobody would be known again.
     """
 
     number: int
@@ -44,6 +44,7 @@ class PastPeriod:
     counts: Whole = field(repr=False)
     measured: Whole = field(repr=False)
     people: frozenset[str] = field(default=frozenset(), repr=False)
+    mark: str = field(default="", repr=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the data holder keeps."""
@@ -53,13 +54,16 @@ class PastPeriod:
             "counts": self.counts.tolist(),
             "measured": self.measured.tolist(),
             "people": sorted(self.people),
+            "mark": self.mark,
         }
 
     @classmethod
     def from_json(cls, plain: Any) -> PastPeriod:
         """Read what `to_json` wrote."""
         counts, measured = (np.array(plain[name], np.int64) for name in ("counts", "measured"))
-        return cls(int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]))
+        return cls(
+            int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]), str(plain["mark"])
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +81,15 @@ class RunningRows:
         """Return rows that come with their past; a table alone is the first period."""
         return rows if isinstance(rows, RunningRows) else cls(rows)
 
-    def admitted(self, pattern: Pattern) -> AdmittedPeople | None:
-        """Return who may still be counted in this period by a pattern; None where everybody may.
+    @property
+    def mark(self) -> str:
+        """What says which key makes the digests of people."""
+        return hashlib.blake2b(b"people of running counts", key=self.key, digest_size=16).hexdigest()
 
-        Where the unit is a person in a period, everybody may: rows of one period would else decide about another.
-        """
-        unit = self.table.schema.unit
-        column = unit.column
-        if column is None or unit.kind is Kind.PERSON_PERIOD:
-            return None
-        if pattern.participations is None and pattern.apart == 1:
+    def admitted(self, pattern: Pattern) -> AdmittedPeople | None:
+        """Return who may still be counted in this period by a pattern; None where everybody may."""
+        column = self.table.schema.unit.column
+        if column is None or (pattern.participations is None and pattern.apart == 1):
             return None
         times: dict[str, int] = {}
         recent: set[str] = set()
@@ -120,8 +123,11 @@ class AdmittedPeople:
         return mask
 
     def among(self, names: Iterable[str]) -> frozenset[str]:
-        """Return who of some people is counted."""
-        return frozenset(name for name in names if self.digest(name) not in self.excluded)
+        """Return who of some people with rows is counted, and note that they came."""
+        digests = {name: self.digest(name) for name in names}
+        counted = {name: digest for name, digest in digests.items() if digest not in self.excluded}
+        self.seen.update(counted.values())
+        return frozenset(counted)
 
     def digest(self, name: str) -> str:
         """Return the keyed digest of a person's id."""

@@ -10,7 +10,7 @@ from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.counts import noise_claim
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
 from incrowd.core.terms import Assumption, Condition, Theorem
-from incrowd.core.unit import Kind
+from incrowd.core.unit import Adjacency, Kind
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms.continual.strategies import Strategy
@@ -102,7 +102,9 @@ class RunningNoise(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        """Guarantee ρ = D/(2·scale²) for the whole series."""
+        """Guarantee ρ = D/(2·scale²) for the whole series; a replaced person moves more than D."""
+        if unit.adjacency is not Adjacency.ADD_REMOVE:
+            raise InvalidParameter("noise over periods is planned for people who are added or removed.")
         loss = ZeroConcentrated(Fraction(self.squared) / (2 * self.scale**2))
         return StepGuarantee(loss, (PLANNED,), assumptions(unit) | {STATE_KEPT})
 

@@ -67,7 +67,8 @@ def other_sensitivity(statement: Statement) -> Problem | None:
                 wrong = all(stated != _centers(learn, vector) for vector in _vectors(statement))
             case MultiplyColumns():
                 stated_ = (step.numbers, step.square)
-                linear = statement.basis.need(PublishModel).model is ModelForm.LINEAR
+                publish = statement.basis.find(PublishModel)  # a candidate of a tuning has none, and is never linear
+                linear = publish is not None and publish.model is ModelForm.LINEAR
                 wrong = all(stated_ != _products(learn, vector, linear=linear) for vector in _vectors(statement))
             case _:
                 wrong = False

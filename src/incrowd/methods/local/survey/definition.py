@@ -25,8 +25,9 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.drawing.catalog import document
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
+from incrowd.methods.local.mechanisms.memoized import Memoized
 from incrowd.methods.local.mechanisms.randomizer import Family, LevelTree, Randomness
-from incrowd.methods.local.mechanisms.ratio import exponential_below
+from incrowd.methods.local.mechanisms.ratio import exponential_below, logarithm_of
 from incrowd.methods.local.survey.output import SurveyTable
 from incrowd.methods.local.survey.questions import (
     Asks,
@@ -40,9 +41,13 @@ from incrowd.methods.local.survey.questions import (
     month_number,
 )
 from incrowd.methods.local.survey.steps import (
+    ALL_OF_THEM,
+    MEMOIZABLE,
     AskedQuestion,
     CollectReports,
+    RoundForm,
     ShuffleReports,
+    SurveyRounds,
     WhichAnswers,
     values_of_response,
 )
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
 
 NAME = "survey"
 UNIT = Unit(Kind.REPORT, Adjacency.REPLACE)
+HISTORY = Unit(Kind.HISTORY, Adjacency.REPLACE)
 WORDS = "words.json"
 SCRIPTS = ("randomizer.js", "published.js", "explanation.js", "fields.js", "page.js", WORDS)
 """What the page of a survey runs, and its sentences: it randomizes, checks a survey, explains chance, and asks."""
@@ -95,12 +101,16 @@ class LocalSurvey:
     """What the page shows besides, by language and place: introduction, organizer, questions, units, categories."""
     answers: WhichAnswers = WhichAnswers.ONE
     """Which answers a report holds."""
+    rounds: SurveyRounds | None = None
+    people: str | None = None
+    """Whose answers these are, where several surveys ask the same people: all are charged to them together."""
 
     def __post_init__(self) -> None:
         names = [question.name for question in self.questions]
         if not names or len(set(names)) < len(names):
             raise InvalidParameter("a survey has at least one question, and each has a name of its own.")
         self._check_parts()
+        self._check_rounds()
         if not self.scripts:
             object.__setattr__(self, "scripts", script_hashes())
         if self.per_person is not None and self.per_person < self.epsilon:
@@ -121,6 +131,35 @@ class LocalSurvey:
             if question.epsilon is None or question.ratio > exponential_below(question.epsilon):
                 raise InvalidParameter(f"a report about {question.name!r} would lose more than its epsilon.")
 
+    def _check_rounds(self) -> None:
+        """Refuse rounds that are shuffled, and memoized ones whose questions have no permanent answers."""
+        if self.rounds is not None and self.batches is not None:
+            raise InvalidParameter("reports of rounds are not shuffled: leave shuffled: out, or rounds:.")
+        memoized, distinct = self.memoized, None if self.rounds is None else self.rounds.distinct
+        for question in self.questions:
+            made = question.randomizer
+            if isinstance(made, Memoized) is not memoized:
+                raise InvalidParameter(
+                    "every question of a memoized survey has categories or ranges, and no other has."
+                )
+            if isinstance(made, Memoized) and (made.distinct, made.rounds) != (
+                min(distinct or 0, made.size),
+                self.rounds and self.rounds.count,
+            ):
+                raise InvalidParameter(f"{question.name!r} is made for other rounds than the survey has.")
+        if memoized and self.answers is WhichAnswers.ONE and len(self.questions) > 1:
+            raise InvalidParameter(ALL_OF_THEM)
+
+    @property
+    def memoized(self) -> bool:
+        """Whether people keep permanent answers over rounds."""
+        return self.rounds is not None and self.rounds.memoized
+
+    @property
+    def unit(self) -> Unit:
+        """What is protected: one report, or where there are rounds or several surveys all reports of a person."""
+        return UNIT if self.rounds is None and self.people is None else HISTORY
+
     @cached_property
     def public(self) -> dict[str, Any]:
         """What anyone may know, and a page needs: with the hashes of the scripts."""
@@ -128,10 +167,13 @@ class LocalSurvey:
         purpose = {} if self.purpose is None else {"purpose": self.purpose}
         texts = {"texts": {language: dict(part) for language, part in self.texts.items()}} if self.texts else {}
         together = {} if self.answers is WhichAnswers.ONE else {"answers": str(self.answers)}
+        people = {} if self.people is None else {"people": self.people}
         return (
             purpose
             | texts
             | together
+            | people
+            | self._public_rounds
             | {
                 "survey": 1,
                 "name": self.name,
@@ -144,6 +186,13 @@ class LocalSurvey:
             }
         )
 
+    @property
+    def _public_rounds(self) -> dict[str, Any]:
+        if self.rounds is None:
+            return {}
+        distinct = {} if self.rounds.distinct is None else {"distinct": str(self.rounds.distinct)}
+        return {"rounds": {"count": str(self.rounds.count), "form": str(self.rounds.form), **distinct}}
+
     @cached_property
     def id(self) -> str:
         """The digest of all that: reports name it, so those of another version are refused."""
@@ -152,10 +201,13 @@ class LocalSurvey:
     @property
     def plan(self) -> Plan:
         steps = self._steps()
-        guarantee = fold(steps, UNIT)
+        guarantee = fold(steps, self.unit)
         numbers: dict[str, Any] = {"epsilon": round_up(guarantee.loss.epsilon)}  # type: ignore[union-attr]
         if self.batches is not None:
             numbers["shuffled epsilon"] = self._shuffled(self.batches)
+        if self.memoized:
+            collect = next(step for step in steps if isinstance(step, CollectReports))
+            numbers["any histories"] = round_up(logarithm_of(collect.any_histories))
         return Plan(NAME, steps, guarantee, numbers, self._table)
 
     def _steps(self) -> tuple[Step, ...]:
@@ -163,7 +215,7 @@ class LocalSurvey:
             AskedQuestion(question.name, str(question.asks), question.randomness) for question in self.questions
         )
         scripts = tuple(self.scripts.items())
-        collect = CollectReports(self.id, scripts, questions, self.epsilon, self.purpose, self.answers)
+        collect = CollectReports(self.id, scripts, questions, self.epsilon, self.purpose, self.answers, self.rounds)
         if self.batches is None:
             return (collect,)
         return collect, ShuffleReports(**vars(self.batches))
@@ -188,8 +240,46 @@ class LocalSurvey:
         """The names of the questions."""
         return tuple(question.name for question in self.questions)
 
-    def randomize(self, answers: Mapping[str, Sequence[str]], coins: Coins) -> list[dict[str, Any]]:
-        """Return one report for each person, given all answers of all people, in the order of people."""
+    def randomize(
+        self, answers: Mapping[str, Sequence[str]], coins: Coins, number: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Return one report for each person, given all answers of all people, in the order of people.
+
+        Where there are rounds, `number` is that of the reports; permanent answers are new ones.
+        """
+        reports = self._randomize(answers, coins)
+        return [{**report, **self._round(number)} for report in reports]
+
+    def _round(self, number: int | None) -> dict[str, int]:
+        if self.rounds is None:
+            return {}
+        if number is None or not 1 <= number <= self.rounds.count:
+            raise InvalidParameter(f"this survey has {self.rounds.count:,} rounds: name one of them.")
+        return {"round": number}
+
+    def memos(self, coins: Coins) -> dict[str, list[Any]]:
+        """Draw a person's permanent answers to every value of every question, whatever the answers will be."""
+        return {
+            question.name: question.randomizer.plain(question.randomizer.memos(coins)) for question in self.questions
+        }
+
+    def report_round(
+        self, memos: Mapping[str, Sequence[Any]], values: Mapping[str, int], number: int, coins: Coins
+    ) -> dict[str, Any]:
+        """Return the report of one round, made from a person's permanent answers to these values and nothing else."""
+        parts = {}
+        for question in self.questions:
+            permanent = question.randomizer.permanent.read([memos[question.name][values[question.name]]])
+            (parts[question.name],) = question.plain(question.randomizer.reports(permanent, coins))
+        return {"survey": self.id, **self._as_sent(parts), **self._round(number)}
+
+    def _as_sent(self, parts: Mapping[str, Any]) -> dict[str, Any]:
+        if self.answers is WhichAnswers.ALL:
+            return {"reports": dict(parts)}
+        ((name, report),) = parts.items()
+        return {"question": name, "report": report}
+
+    def _randomize(self, answers: Mapping[str, Sequence[str]], coins: Coins) -> list[dict[str, Any]]:
         if set(answers) != set(self.names):
             raise InvalidParameter(f"the survey asks {', '.join(self.names)}: give one answer of each person to each.")
         codes = [question.codes(answers[question.name]) for question in self.questions]
@@ -217,11 +307,16 @@ class LocalSurvey:
     def read(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
         """Return for each question which reports are about it, and the reports; refuse what is none of this survey."""
         keys = {"survey", "reports"} if self.answers is WhichAnswers.ALL else {"survey", "question", "report"}
+        keys |= set() if self.rounds is None else {"round"}
         for report in reports:
             if not isinstance(report, dict) or set(report) != keys:
                 raise InvalidParameter(f"a report of this survey has {', '.join(sorted(keys))}: it is refused.")
             if report["survey"] != self.id:
                 raise InvalidParameter("a report belongs to another survey, or another version of it: it is refused.")
+            if self.rounds is not None and not (
+                type(report["round"]) is int and 1 <= report["round"] <= self.rounds.count
+            ):
+                raise InvalidParameter("a report names a round that this survey does not have: it is refused.")
         return self._read_all(reports) if self.answers is WhichAnswers.ALL else self._read_one(reports)
 
     def _read_all(self, reports: Sequence[Any]) -> dict[str, tuple[NDArray[np.int64], Any]]:
@@ -294,6 +389,7 @@ def _text(public: Mapping[str, Any]) -> str:
 
 
 def _survey(public: Mapping[str, Any]) -> LocalSurvey:
+    rounds = _rounds(public.get("rounds"))
     shuffled, spent, purpose = public["shuffled"], public["per_person"], public.get("purpose")
     batches = None
     if shuffled is not None:
@@ -302,7 +398,7 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
         str(public["name"]),
         str(public["title"]),
         Fraction(short(public["epsilon"])),
-        tuple(_question(question) for question in public["questions"]),
+        tuple(_question(question, rounds) for question in public["questions"]),
         batches,
         None if spent is None else Fraction(short(spent)),
         {str(name): str(mark) for name, mark in public["scripts"].items()},
@@ -312,12 +408,23 @@ def _survey(public: Mapping[str, Any]) -> LocalSurvey:
             for language, part in public.get("texts", {}).items()
         },
         WhichAnswers(public.get("answers", WhichAnswers.ONE)),
+        rounds,
+        None if public.get("people") is None else str(public["people"]),
     )
 
 
-def _question(plain: Mapping[str, Any]) -> SurveyQuestion:
+def _rounds(plain: Mapping[str, Any] | None) -> SurveyRounds | None:
+    if plain is None:
+        return None
+    distinct = plain.get("distinct")
+    return SurveyRounds(int(plain["count"]), RoundForm(plain["form"]), None if distinct is None else int(distinct))
+
+
+def _question(plain: Mapping[str, Any], rounds: SurveyRounds | None) -> SurveyQuestion:
     part = plain.get("epsilon")
     question = _bare_question(plain, str(plain["name"]), str(plain["text"]))
+    if rounds is not None and rounds.memoized:
+        question = replace(question, randomizer=_memoized(plain, rounds))
     return replace(question, skip=plain.get("skip"), epsilon=None if part is None else Fraction(short(part)))
 
 
@@ -340,6 +447,16 @@ def _bare_question(plain: Mapping[str, Any], name: str, text: str) -> SurveyQues
         case Asks.WORD:
             alphabet, length = str(plain["alphabet"]), min(int(plain["length"]), _LONGEST)
             return WordQuestion(name, text, _tree(plain, (len(alphabet) + 1) ** length, made), alphabet, length)
+
+
+def _memoized(plain: Mapping[str, Any], rounds: SurveyRounds) -> Memoized:
+    """Return the randomizer of a memoized question, from the weights of its two."""
+    permanent, again = (_randomizer(weights) for weights in plain["randomizers"])
+    if type(permanent) is not type(again) or permanent.family not in MEMOIZABLE or permanent.size != again.size:
+        raise InvalidParameter("a memoized question has a permanent and an instantaneous randomizer of one kind.")
+    distinct = min(rounds.distinct or 0, permanent.size)
+    unary = permanent.family is Family.SYMMETRIC
+    return Memoized(permanent.size, permanent.weights, again.weights, distinct, rounds.count, unary)
 
 
 def _tree(plain: Mapping[str, Any], size: int, levels: list[Any]) -> LevelTree:

@@ -30,6 +30,17 @@ export function supportOf(plain) {
   }
 }
 
+/** The same of a question: where it is memoized, of a report that randomizes a permanent answer once more. */
+export function questionSupport({ randomizers }) {
+  const [[own, all], [other]] = supportOf(randomizers[0]);
+  if (randomizers.length < 2 || randomizers[0].size !== randomizers[1].size) return supportOf(randomizers[0]);
+  const [[same, of], [turned]] = supportOf(randomizers[1]);
+  const wrong = randomizers[0].family === "response"
+    ? other * same + own * turned + (BigInt(randomizers[0].size) - 2n) * other * turned
+    : other * same + (all - other) * turned;
+  return [[own * same + (all - own) * turned, all * of], [wrong, all * of]];
+}
+
 /** Of one hundred cases: rounded to the nearest one, but a part below one half is shown with two decimals. */
 export function ofHundred([top, bottom]) {
   const nearest = (2n * HUNDRED * top + bottom) / (2n * bottom);

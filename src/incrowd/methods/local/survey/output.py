@@ -22,7 +22,16 @@ from incrowd.core.unit import Adjacency, Kind
 from incrowd.core.words import counted
 from incrowd.drawing.markup import Description
 from incrowd.drawing.picture import Picture
-from incrowd.methods.local.survey.steps import DEFINITION, CollectReports, LocalPrivacy, ShuffledPrivacy, ShuffleReports
+from incrowd.methods.local.mechanisms.randomizer import Family
+from incrowd.methods.local.survey.steps import (
+    DEFINITION,
+    CollectReports,
+    LocalPrivacy,
+    MemoizedPrivacy,
+    ShuffledPrivacy,
+    ShuffleReports,
+    SurveyRounds,
+)
 from incrowd.methods.shared.outcome import Tabular
 from incrowd.verifier.check import Check, CheckOutcome, Problem, maybe, one
 
@@ -101,8 +110,11 @@ class SurveyCheck(Check):
         if statement.released:
             return Problem("a survey releases no column of a table")
         unit = statement.basis.unit
-        if unit.kind is not Kind.REPORT or unit.adjacency is not Adjacency.REPLACE:
-            return Problem("local privacy is guaranteed to one report of one person, replaced")
+        if unit.kind not in (Kind.REPORT, Kind.HISTORY) or unit.adjacency is not Adjacency.REPLACE:
+            return Problem("local privacy is guaranteed to one report, or all reports, of one person, replaced")
+        rounds = statement.basis.need(CollectReports).rounds
+        if rounds is not None and unit.kind is not Kind.HISTORY:
+            return Problem("where there are rounds, the unit is all reports of one person")
         return None
 
     def inspect(self, statement: Statement, files: tuple[Path, ...]) -> Iterator[CheckOutcome]:
@@ -122,6 +134,8 @@ class SurveyCheck(Check):
         return SurveyTable(_table(_read(files[0])), files[1].read_text(encoding="utf-8"))
 
     def recompute(self, claim: Claim, basis: ClaimBasis) -> Problem | None:
+        if isinstance(claim, MemoizedPrivacy):
+            return _rounds_problem(claim, basis.need(CollectReports))
         if not isinstance(claim, ShuffledPrivacy):
             return None
         if claim.people > (_MOST if claim.values is None else _MOST_OF_RESPONSE):
@@ -140,6 +154,17 @@ class SurveyCheck(Check):
         return None
 
 
+def _rounds_problem(claim: MemoizedPrivacy, step: CollectReports) -> Problem | None:
+    """Sum up again what all reports lose between any two histories: per round, the log of each question's weights."""
+    parts = [question.randomizers[-1] for question in step.questions]
+    sizes = [part.size if part.family is Family.SYMMETRIC else 1 for part in parts]  # bits that can differ
+    once = math.fsum(size * math.log(part.own / part.other) for size, part in zip(sizes, parts, strict=True))
+    every = once * (step.rounds.count if step.rounds is not None else 1)
+    if not every * (1 - 1e-9) <= float(claim.any_histories) <= every * _TOLERANCE:
+        return Problem(f"between any two histories the reports lose {every:.6g}, and the claim says otherwise")
+    return None
+
+
 def _weights_problem(rows: list[dict[str, str]], step: CollectReports) -> Problem | None:
     return None if rows == rows_of(step) else Problem("the table holds other weights than the steps")
 
@@ -152,6 +177,7 @@ def _definition_problem(definition: Path, step: CollectReports, shuffled: Shuffl
     expected = [{name: None if row[name] == NONE else row[name] for name in COLUMNS[3:]} for row in rows_of(step)]
     same = digest("incrowd survey 1", public) == step.survey and public["epsilon"] == str(step.epsilon)
     same = same and public.get("purpose") == step.purpose and public.get("answers", "one") == str(step.answers)
+    same = same and public.get("rounds") == _public_rounds(step.rounds)
     batches = None if shuffled is None else {name: str(part) for name, part in vars(shuffled).items()}
     if public.get("shuffled") != batches:
         return Problem("reports are shuffled in other batches, or with another delta, than the definition says")
@@ -160,6 +186,13 @@ def _definition_problem(definition: Path, step: CollectReports, shuffled: Shuffl
     if same and weights == expected and public["scripts"] == dict(step.scripts):
         return None
     return Problem("the published definition is not the one that the steps name")
+
+
+def _public_rounds(rounds: SurveyRounds | None) -> dict[str, str] | None:
+    if rounds is None:
+        return None
+    distinct = {} if rounds.distinct is None else {"distinct": str(rounds.distinct)}
+    return {"count": str(rounds.count), "form": str(rounds.form), **distinct}
 
 
 def _options_fit(question: Mapping[str, Any]) -> bool:
@@ -263,5 +296,7 @@ class SurveyPicture(Picture):
         return Description("How reports are made", full, "one randomized report of that person")
 
 
-CHECK = SurveyCheck(order=(one(CollectReports), maybe(ShuffleReports)), claims=(LocalPrivacy, ShuffledPrivacy))
+CHECK = SurveyCheck(
+    order=(one(CollectReports), maybe(ShuffleReports)), claims=(LocalPrivacy, MemoizedPrivacy, ShuffledPrivacy)
+)
 PICTURE = SurveyPicture()

@@ -2,12 +2,13 @@
 //
 // Answers, random numbers and the report are in memory alone.  Stored is that a token was used: a digest of survey and
 // token with the epsilon of the report, before it is first sent.  So a token is never randomized for twice.
-import { belief, dots, filled, languageOf, ofHundred, spokenFor, supportOf } from "./explanation.js";
+// Of a memoized survey the permanent answers are stored, too, with the values that were used: they belong to the person.
+import { belief, dots, filled, languageOf, ofHundred, questionSupport, spokenFor, supportOf } from "./explanation.js";
 import { answerOf, fits, inputsOf, listed, made, monthName, monthText } from "./fields.js";
 import { checkedId, fraction, sha256 } from "./published.js";
-import { randomize, systemWords } from "./randomizer.js";
+import { areMemos, codeOf, memosOf, nextValue, randomize, randomizeRound, systemWords } from "./randomizer.js";
 
-const PREFIX = "incrowd.", USED = "incrowd.used.", SPENT = "incrowd.spent", TOKEN = /^[0-9a-f]{64}$/;
+const PREFIX = "incrowd.", PERMANENT = "incrowd.permanent.", FILE = "permanent.json", USED = "incrowd.used.", SPENT = "incrowd.spent", TOKEN = /^[0-9a-f]{64}$/;
 const ABOUT = ["organizer", "contact", "aim"];
 
 const $ = id => document.getElementById(id);
@@ -15,6 +16,7 @@ const near = text => { const [top, bottom] = fraction(text); return Number(top) 
 
 let current = null;  // { token, coins, report, body, marked }: the report of the token in hand
 let tape = { token: "", words: [] };  // what the generator drew for a token: answers that are changed meet the same chance
+let permanent = null;  // the permanent answers of this person, and the text under which they are stored, if they are
 let survey = null, words = null, language = "en", fields = [], message = null, linked = false;
 
 /** One of the page's own sentences, in the language in use. */
@@ -41,7 +43,8 @@ export function forgetEarlier(storage) {
   let spent = {};
   try { spent = JSON.parse(storage.getItem(SPENT)) ?? {}; } catch { /* it cannot be read: nothing can be counted */ }
   const names = Array.from({ length: storage.length }, (_, at) => storage.key(at));
-  names.filter(name => name.startsWith(PREFIX) && !name.startsWith(USED)).forEach(name => storage.removeItem(name));
+  const stays = name => name.startsWith(USED) || name.startsWith(PERMANENT);
+  names.filter(name => name.startsWith(PREFIX) && !stays(name)).forEach(name => storage.removeItem(name));
   for (const [id, epsilon] of Object.entries(spent)) storage.setItem(placeOf(id, ""), `${epsilon}`);
 }
 
@@ -137,7 +140,7 @@ function explain(entry) {
     explained.textContent = say("belief", { own: belief(question.randomizers).toLocaleString(language) });
     return;
   }
-  const at = question.labels.indexOf(given || question.skip), [own, rest] = supportOf(question.randomizers[0]).map(ofHundred);
+  const at = question.labels.indexOf(given || question.skip), [own, rest] = questionSupport(question).map(ofHundred);
   const places = { answer: labelOf(question, at), other: labelOf(question, at === 0 ? 1 : 0), own, rest };
   explained.textContent = say(question.randomizers[0].family === "response" ? "says" : "counts", places);
   pictures.append(dots(own, say("case-own")), dots(rest, say("case-other")));
@@ -154,6 +157,7 @@ function reopen() {
 // Whoever comes next finds nothing: no answer, no random number, no report.
 function forget(token = "") {
   tape = { token, words: [] };
+  permanent = null;
   $("form").reset();
   $("token").value = token;
   linked = TOKEN.test(token);
@@ -166,6 +170,7 @@ function forget(token = "") {
 function showToken() {
   $("token-box").hidden = linked;
   $("token-read").hidden = !linked;
+  $("round").textContent = survey.rounds && linked ? say("round", { number: roundOf($("token").value), count: survey.rounds.count }) : "";
 }
 
 const problem = (...names) => Object.assign(new Error(names[0]), { names });
@@ -176,6 +181,48 @@ function wordsOf(token) {
   const { words: noted } = tape, next = systemWords();
   let at = 0;
   return () => { if (at === noted.length) noted.push(next()); return noted[at++]; };
+}
+
+const memoized = () => survey.rounds?.form === "memoized";
+const roundOf = token => parseInt(token.slice(0, 4), 16);
+const memoPlace = id => PERMANENT + placeOf(id, FILE).slice(USED.length);
+
+/** The permanent answers that this browser has, or new ones for all values, drawn before the first answer is read. */
+function permanentOf(id) {
+  const stored = localStorage.getItem(memoPlace(id));
+  if (stored === null && localStorage.getItem(placeOf(id, FILE)) !== null) throw problem("permanent-lost", "nothing");
+  if (stored !== null) return { stored, ...JSON.parse(stored) };
+  if (!allowed(survey, localStorage)) throw problem("limit", "nothing");
+  return permanent ?? { stored, memos: memosOf(survey, systemWords()), used: {} };
+}
+
+/** The report of this round, from permanent answers; which of them were used changes only when it is sent. */
+function memoizedReport(id, answers, token) {
+  permanent = permanentOf(id);
+  const next = survey.questions.map(question => [question.name, nextValue(survey,
+    permanent.used[question.name] ?? [], Number(codeOf(question, answers[question.name])))]);
+  const values = Object.fromEntries(next.map(([name, { value }]) => [name, value]));
+  const used = Object.fromEntries(next.map(([name, part]) => [name, part.used]));
+  const drawn = randomizeRound(survey, id, permanent.memos, values, roundOf(token), wordsOf(token));
+  return { ...drawn, before: permanent.stored, after: JSON.stringify({ memos: permanent.memos, used }) };
+}
+
+/** Go on with the permanent answers of another browser. */
+function restore(id) {
+  let kept = null;
+  try { kept = JSON.parse($("permanent-code").value); } catch { /* it is none, which is said below */ }
+  if (localStorage.getItem(memoPlace(id)) !== null || !areMemos(survey, kept)) { tell("permanent-wrong"); return; }
+  localStorage.setItem(placeOf(id, FILE), survey.epsilon);
+  localStorage.setItem(memoPlace(id), JSON.stringify({ memos: kept.memos, used: kept.used ?? {} }));
+  permanent = null;
+  reopen();
+  showPermanent(id);
+  tell("permanent-restored");
+}
+
+function showPermanent(id) {
+  $("permanent").hidden = !memoized();
+  $("permanent-code").value = memoized() ? localStorage.getItem(memoPlace(id)) ?? "" : "";
 }
 
 function reportOf(id) {
@@ -193,11 +240,13 @@ function reportOf(id) {
     throw problem("check-answers", "nothing");
   }
   if (localStorage.getItem(placeOf(id, token)) !== null) throw problem("token-used", "nothing");
-  if (!allowed(survey, localStorage)) throw problem("limit", "nothing");
+  if (!memoized() && !allowed(survey, localStorage)) throw problem("limit", "nothing");
+  if (survey.rounds && !(roundOf(token) >= 1 && roundOf(token) <= Number(survey.rounds.count))) throw problem("token-wrong", "nothing");
   const answers = Object.fromEntries(fields.map(entry => [entry.question.name, answerOf(entry)]));
-  const drawn = randomize(survey, id, answers, wordsOf(token));
+  const drawn = memoized() ? memoizedReport(id, answers, token)
+    : randomize(survey, id, answers, wordsOf(token), survey.rounds && roundOf(token));
   const body = JSON.stringify({ reports: [{ token, report: drawn.report }] });
-  return { token, coins: drawn.coins, report: drawn.report, body, marked: false };
+  return { token, body, marked: false, ...drawn };
 }
 
 /** The parts of a report: of one question, or of all. */
@@ -216,6 +265,7 @@ function meaningOf([name, report]) {
 
 /** The random numbers in words, with what those mean that are easily said. */
 function coinLines({ coins, report }) {
+  if (memoized()) return coins.map(coin => say("coin", { last: `${BigInt(coin.below) - 1n}`, drawn: coin.drawn }));
   const total = survey.questions.length, several = total > 1 && survey.answers !== "all", [[name]] = partsOf(report);
   const question = survey.questions.find(each => each.name === name), [plain] = question.randomizers;
   const response = question.asks === "choice" && plain.family === "response", at = several ? 1 : 0;
@@ -235,6 +285,16 @@ function show() {
   $("result").hidden = false;
 }
 
+/** Store the permanent answers before a report of them leaves; another tab may have stored others since. */
+function storePermanent(id, { before, after }) {
+  if (localStorage.getItem(memoPlace(id)) !== before) throw problem("permanent-changed", "nothing");
+  if (before === null && !allowed(survey, localStorage)) throw problem("limit", "nothing");
+  if (before === null) localStorage.setItem(placeOf(id, FILE), survey.epsilon);
+  localStorage.setItem(memoPlace(id), after);
+  permanent = null;
+  showPermanent(id);
+}
+
 // A token is stored as used before its report leaves: should no reply come, only this page can send the report again.
 // Two tabs take turns here, where the browser lets them; one of them finds the token used.
 async function mark(id) {
@@ -242,8 +302,11 @@ async function mark(id) {
   const sent = current, place = placeOf(id, sent.token), alone = navigator.locks;
   const store = () => {
     if (localStorage.getItem(place) !== null) throw problem("token-used", "nothing");
-    if (!allowed(survey, localStorage)) throw problem("limit", "nothing");
-    try { localStorage.setItem(place, survey.epsilon); } catch { throw problem("cannot-store"); }
+    if (!memoized() && !allowed(survey, localStorage)) throw problem("limit", "nothing");
+    try {
+      if (memoized()) storePermanent(id, sent);
+      localStorage.setItem(place, memoized() ? "0" : survey.epsilon);
+    } catch (refusal) { throw refusal.names ? refusal : problem("cannot-store"); }
     sent.marked = true;
   };
   await (alone ? alone.request(PREFIX, store) : store());
@@ -293,11 +356,15 @@ function speak() {
   const minutes = about("minutes"), rows = ABOUT.map(place => [say(place), about(place)]);
   rows.push([say("time"), minutes && say("minutes", { number: minutes })], [say("consent-purpose"), survey.purpose]);
   $("about").replaceChildren(...rows.filter(([, part]) => part).flatMap(([name, part]) => [made("dt", name), made("dd", part)]));
-  $("promise").textContent = say("factor", { factor: factor(), epsilon: amount(near(survey.epsilon)) });
+  const kind = memoized() ? "memoized" : survey.rounds ? "one-round" : "";
+  $("rounds").textContent = kind && say(kind, { count: survey.rounds.count });
+  document.querySelector("[data-say=stored-here]").textContent = say(memoized() ? "stored-permanent" : "stored-here");
+  $("promise").textContent = say(memoized() ? "factor-rounds" : "factor", { factor: factor(), epsilon: amount(near(survey.epsilon)) });
   $("several").textContent = severalText();
   $("shuffled").textContent = survey.shuffled === null ? "" : say("shuffled", { number: Number(survey.shuffled.batch).toLocaleString(language) });
   $("unreviewed").hidden = words.reviewed.includes(language);
   fields.forEach(speakCard);
+  showToken();
   if (current !== null) show();
   if (message !== null) tell(...message);
 }
@@ -350,6 +417,7 @@ function listen(id) {
     }
   });
   $("send").addEventListener("click", () => submit(id));
+  $("restore").addEventListener("click", () => restore(id));
   $("again").addEventListener("click", () => { reopen(); tell(); fields[0].inputs[0].focus(); });
 }
 
@@ -371,6 +439,7 @@ async function start(token) {
     listen(id);
     speak();
     forget(token);
+    showPermanent(id);
     window.addEventListener("hashchange", arrive);
     window.addEventListener("pagehide", () => forget());
     $("page").hidden = $("languages").hidden = false;

@@ -181,6 +181,30 @@ function randomizer(plain, families) {
   return { width: told.width, size: told.size, ratio: [told.own ** power, told.other ** power] };
 }
 
+const MOST_MEMOS = 64n, MOST_ROUNDS = 4000n;
+
+/** The permanent and the instantaneous randomizer of a memoized question: all its different answers lose together. */
+function twice(question, rounds) {
+  const [permanent, again] = question.randomizers.map(plain => randomizer(plain, CATEGORICAL)), { length } = question.randomizers;
+  require(length === 2 && ["response", "symmetric-unary"].includes(question.randomizers[0].family));
+  require(question.randomizers[0].family === question.randomizers[1].family && permanent.size === again.size);
+  const distinct = rounds.distinct < permanent.size ? rounds.distinct : permanent.size;
+  require(permanent.size <= MOST_MEMOS && distinct >= 1n && distinct <= rounds.count);
+  return { size: permanent.size, ratio: permanent.ratio.map(part => part ** distinct) };
+}
+
+/** The rounds of a survey, or undefined; `distinct` is there where people keep permanent answers. */
+function roundsOf(survey) {
+  if (!Object.hasOwn(survey, "rounds")) return undefined;
+  const memoized = isMapping(survey.rounds) && survey.rounds.form === "memoized";
+  keysOf(survey.rounds, "count", "form", ...memoized ? ["distinct"] : []);
+  const count = whole(survey.rounds.count), distinct = memoized ? whole(survey.rounds.distinct) : undefined;
+  require(memoized || survey.rounds.form === "one round per person");
+  require(count >= 2n && count <= MOST_ROUNDS && survey.shuffled === null);
+  require(!memoized || survey.answers === "all" || survey.questions.length === 1);
+  return { count, distinct };
+}
+
 const single = (question, families) => {
   require(question.randomizers.length === 1);
   return randomizer(question.randomizers[0], families);
@@ -197,8 +221,9 @@ function tree(question, size) {
 }
 
 const ASKS = {
-  choice: [["labels"], question => {
-    const { labels } = question, level = single(question, CATEGORICAL);
+  choice: [["labels"], (question, rounds) => {
+    const memoized = rounds?.distinct !== undefined, { labels } = question;
+    const level = memoized ? twice(question, rounds) : single(question, CATEGORICAL);
     require(Array.isArray(labels) && labels.every(isText) && new Set(labels).size === labels.length);
     require(level.size === BigInt(labels.length));
     return [level];
@@ -234,15 +259,16 @@ const ASKS = {
   }],
 };
 
-function levelsOf(question) {
+function levelsOf(question, rounds) {
   require(isMapping(question) && isText(question.asks) && Object.hasOwn(ASKS, question.asks));
+  require(rounds?.distinct === undefined || question.asks === "choice");
   const [names, levels] = ASKS[question.asks];
   const skip = Object.hasOwn(question, "skip") ? ["skip"] : [], part = Object.hasOwn(question, "epsilon") ? ["epsilon"] : [];
   keysOf(question, "name", "text", "asks", "randomizers", ...names, ...skip, ...part);
   require(!skip.length || question.asks !== "several");
   require(isText(question.name) && isText(question.text) && Array.isArray(question.randomizers));
   if (skip.length) require(question.asks === "choice" ? question.labels?.includes?.(question.skip) : question.skip === "random");
-  return levels(question);
+  return levels(question, rounds);
 }
 
 function checkTexts(texts) {
@@ -254,11 +280,13 @@ function checkShape(survey) {
   const purpose = isMapping(survey) && Object.hasOwn(survey, "purpose") ? ["purpose"] : [];
   const texts = isMapping(survey) && Object.hasOwn(survey, "texts") ? ["texts"] : [];
   const answers = isMapping(survey) && Object.hasOwn(survey, "answers") ? ["answers"] : [];
-  const optional = [...purpose, ...texts, ...answers];
+  const people = isMapping(survey) && Object.hasOwn(survey, "people") ? ["people"] : [];
+  const rounds = isMapping(survey) && Object.hasOwn(survey, "rounds") ? ["rounds"] : [];
+  const optional = [...purpose, ...texts, ...answers, ...people, ...rounds];
   keysOf(survey, "survey", "name", "title", "epsilon", "questions", "shuffled", "per_person", "scripts", ...optional);
   require(!answers.length || survey.answers === "all");
   if (texts.length) checkTexts(survey.texts);
-  require(survey.survey === 1 && [survey.name, survey.title, ...purpose.map(name => survey[name])].every(isText));
+  require(survey.survey === 1 && [survey.name, survey.title, ...[...purpose, ...people].map(name => survey[name])].every(isText));
   require(Array.isArray(survey.questions) && survey.questions.length);
   require(isMapping(survey.scripts) && Object.keys(survey.scripts).length && Object.values(survey.scripts).every(isText));
   if (survey.per_person !== null) require(!above(fraction(survey.epsilon), fraction(survey.per_person)));
@@ -291,7 +319,8 @@ function largestRatio(survey) {
   checkShape(survey);
   checkEpsilon(survey.epsilon);
   const names = survey.questions.map(question => question.name), larger = (one, other) => (above(other, one) ? other : one);
-  const ratios = survey.questions.map(question => levelsOf(question).map(level => level.ratio).reduce(larger));
+  const rounds = roundsOf(survey);
+  const ratios = survey.questions.map(question => levelsOf(question, rounds).map(level => level.ratio).reduce(larger));
   require(new Set(names).size === names.length);
   checkParts(survey, ratios);
   const times = ([top, bottom], [other, by]) => [top * other, bottom * by];

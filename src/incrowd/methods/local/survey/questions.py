@@ -14,6 +14,7 @@ import numpy as np
 from incrowd.core.rounding import exact
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.hashed import Galois, LocalHashing
+from incrowd.methods.local.mechanisms.memoized import Memoized
 from incrowd.methods.local.mechanisms.numbers import Numeric
 from incrowd.methods.local.mechanisms.options import OptionBits
 from incrowd.methods.local.mechanisms.randomizer import MOST, Categorical, LevelTree, Randomness, Values
@@ -167,6 +168,12 @@ class ChoiceQuestion(SurveyQuestion):
 
     def _domain(self) -> dict[str, Any]:
         return {"labels": list(self.labels)}
+
+    @property
+    def randomizers(self) -> tuple[Categorical | Numeric, ...]:
+        """The randomizer, or the two of a memoized question: of permanent answers, and of reports of them."""
+        made = self.randomizer
+        return (made.permanent, made.again) if isinstance(made, Memoized) else (made,)
 
 
 @dataclass(frozen=True)

@@ -255,14 +255,63 @@ function randomized(question, known, coins) {
   return [level, draw(levels[level], code / BigInt(question.steps[level]))];
 }
 
+/** The permanent answers of a person to every value of every question, whatever the answers will be. */
+export function memosOf(survey, words) {
+  const coins = coinsOf(words);
+  return Object.fromEntries(survey.questions.map(question => {
+    const permanent = weights(question.randomizers[0]);
+    return [question.name, question.labels.map((_, at) => FAMILIES[permanent.family](permanent, BigInt(at), coins))];
+  }));
+}
+
+const bitsOf = (text, size) => Array.from({ length: size }, (_, at) =>
+  ((parseInt(text.slice(2 * (at >> 3), 2 * (at >> 3) + 2), 16) >> (at & 7)) & 1) === 1);
+
+/** A permanent answer, randomized again. */
+function again(told, memo, coins) {
+  if (told.family === "response") return Number(answered(told, told.size, BigInt(memo), coins));
+  const size = Number(told.size), flipped = coins.flips(told.other, told.own + told.other, size);
+  return hexadecimal(bitsOf(memo, size).map((bit, at) => bit !== flipped[at]));
+}
+
+/** The report of one round of a memoized survey, made from permanent answers to these values. */
+export function randomizeRound(survey, id, memos, values, round, words) {
+  const coins = coinsOf(words);
+  const parts = survey.questions.map(({ name, randomizers }) =>
+    [name, again(weights(randomizers[1]), memos[name][values[name]], coins)]);
+  const [[question, report]] = parts;
+  const sent = survey.answers === "all" ? { reports: Object.fromEntries(parts) } : { question, report };
+  return { report: { ...sent, survey: id, round }, coins: coins.noted };
+}
+
+/** Which values of a question were used, the newest last, and which permanent answer is reported. */
+export function nextValue(survey, used, code) {
+  const value = used.includes(code) || used.length < Number(survey.rounds.distinct) ? code : used.at(-1);
+  return { value, used: [...used.filter(other => other !== value), value] };
+}
+
+/** Whether permanent answers, as a person kept them, are those of a survey. */
+export function areMemos(survey, kept) {
+  const fits = ({ randomizers: [{ family }], labels }, memo) => (family === "response"
+    ? Number.isInteger(memo) && memo >= 0 && memo < labels.length
+    : typeof memo === "string" && new RegExp(`^[0-9a-f]{${2 * Math.ceil(labels.length / 8)}}$`).test(memo));
+  return survey.questions.every(question => {
+    const memos = kept?.memos?.[question.name], used = kept?.used?.[question.name] ?? [], size = question.labels.length;
+    return Array.isArray(memos) && memos.length === size && memos.every(memo => fits(question, memo))
+      && Array.isArray(used) && used.length <= Number(survey.rounds.distinct) && new Set(used).size === used.length
+      && used.every(code => Number.isInteger(code) && code >= 0 && code < size);
+  });
+}
+
 /** One report about all answers, by name: every answer is randomized, or one of a question that is drawn. */
-export function randomize(survey, id, answers, words) {
+export function randomize(survey, id, answers, words, round) {
+  const turn = survey.rounds === undefined ? {} : { round };
   const codes = survey.questions.map(question => codeOf(question, answers[question.name])), coins = coinsOf(words);
   if (survey.answers === "all") {
     const parts = survey.questions.map((question, at) => [question.name, randomized(question, codes[at], coins)]);
-    return { report: { reports: Object.fromEntries(parts), survey: id }, coins: coins.noted };
+    return { report: { reports: Object.fromEntries(parts), survey: id, ...turn }, coins: coins.noted };
   }
   const place = Number(coins.below(BigInt(survey.questions.length))), question = survey.questions[place];
   const report = randomized(question, codes[place], coins);
-  return { report: { question: question.name, report, survey: id }, coins: coins.noted };
+  return { report: { question: question.name, report, survey: id, ...turn }, coins: coins.noted };
 }

@@ -16,7 +16,7 @@ from incrowd.core.loss import Pure
 from incrowd.core.rounding import exact
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee
 from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
-from incrowd.core.words import counted
+from incrowd.core.words import counted, short_up
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.choice import randomizer_of
 from incrowd.methods.local.mechanisms.randomizer import Family, Randomness
@@ -53,10 +53,44 @@ _EXACT = Condition(
     "draws-by-weights",
     "every draw is a whole number below a sum of the published weights, whose ratio is at most e^epsilon",
 )
+_MEMOS = frozenset(
+    {
+        Assumption(
+            "one-report-a-round",
+            "each person sends one report in a round, and sends the same one again if asked again",
+        ),
+        Assumption(
+            "permanent-answers-kept",
+            "the permanent answers of a person are drawn once and kept where nobody else reads them; people who lost "
+            "them take part no more",
+        ),
+    }
+)
+_BEFORE = Condition(
+    "permanent-answers-first",
+    "permanent answers to all values are drawn before the first answer is given, so that what a person keeps does not "
+    "depend on it; beyond the stated number of different answers, the last permanent answer is repeated",
+)
+_ROUND = Condition("round-without-answer", "the round of a person is drawn with the token, before an answer is given")
+PATTERN = Exposure(
+    "equality-pattern", "which rounds had the same answer, a return to an earlier one included: a change can show"
+)
+MEMO = Theorem(
+    "memoized-answers",
+    "a permanent answer for each value, randomized again in each round",
+    "Given the permanent answers, reports are independent.  Over all rounds their law is a product over the different "
+    "answers, and each factor is a mixture of the same kernels with weights within the permanent ratio: v "
+    "different answers lose v times its logarithm, for any number of rounds, if both histories have the same equality "
+    "pattern.  Between any two histories only the number of rounds times the instantaneous loss is a bound.",
+)
 _ALONE = Condition(
     "report-of-one-answer",
     "a report is made from the answer of one person and randomness of its own, and from nothing else",
 )
+MEMOIZABLE = (Family.RESPONSE, Family.SYMMETRIC)
+"""What a memoized question can be: randomized response twice, or RAPPOR, whose bits are flipped twice."""
+MOST_ROUNDS = 4_000
+ALL_OF_THEM = "a memoized survey has one question, or all are answered in every round: write `answers: all`."
 DEFINITION = "survey.json"
 """The document that is published with a survey's weights: all that pages and clients know of it."""
 TAKING_PART = Exposure(
@@ -130,9 +164,64 @@ class WhichAnswers(StrEnum):
     ALL = "all"
 
 
+class RoundForm(StrEnum):
+    """How people take part in a survey with rounds."""
+
+    ONE = "one round per person"
+    """Each person answers in one round, which is drawn with the token."""
+    MEMOIZED = "memoized"
+    """Each person answers in every round, by permanent answers that the person keeps."""
+
+
+@dataclass(frozen=True)
+class SurveyRounds:
+    """The rounds of a survey: how many, how people take part, and how many different answers of one are reported."""
+
+    count: int
+    form: RoundForm = RoundForm.ONE
+    distinct: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.count <= MOST_ROUNDS:
+            raise InvalidParameter(f"a survey has 2 to {MOST_ROUNDS:,} rounds; leave rounds: out for a single one.")
+        if (self.distinct is None) == (self.form is RoundForm.MEMOIZED):
+            raise InvalidParameter("only a memoized survey says how many different answers of a person are reported.")
+
+    @property
+    def memoized(self) -> bool:
+        """Whether people keep permanent answers."""
+        return self.form is RoundForm.MEMOIZED
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoizedPrivacy(PurePrivacy):
+    """ε for all rounds together, against those who know which rounds had equal answers; and what holds without that."""
+
+    kind = "local differential privacy of answers, their pattern known"
+    instead: ClassVar[str] = "with any other answers in place of yours that are equal in the same rounds"
+    numbers: ClassVar[Mapping[str, str]] = {"epsilon": "epsilon", "any_histories": "any histories"}
+
+    any_histories: Decimal
+    rounds: int
+    distinct: int
+
+    @property
+    def sentence(self) -> str:
+        return (
+            "What somebody answered is hidden, up to e^ε, from those who know which rounds had equal answers: for two "
+            f"histories with the same pattern and at most {counted(self.distinct, 'different answer')} to a question, "
+            f"the reports of all {self.rounds:,} rounds are at most e^ε times as likely under one as under the other. "
+            "Which rounds had the same answer, a return to an earlier one included, is not hidden: between any two "
+            f"histories the bound is ε {short_up(self.any_histories, 6)}."
+        )
+
+
 @dataclass(frozen=True)
 class AskedQuestion:
-    """A question: its name, what it asks for, and the weights of its randomizers, level by level."""
+    """A question: its name, what it asks for, and the weights of its randomizers, level by level.
+
+    Those of a memoized question are two: of the permanent answer, and of a report of it.
+    """
 
     name: str
     asks: str
@@ -154,8 +243,13 @@ class CollectReports(Step):
     purpose: str | None = None
     """What people must have consented to when they are invited, where the survey asks for it."""
     answers: WhichAnswers = WhichAnswers.ONE
+    rounds: SurveyRounds | None = None
 
     def __post_init__(self) -> None:
+        if self.memoized and not all(_twice(question.randomizers) for question in self.questions):
+            raise InvalidParameter("a memoized question has a permanent and an instantaneous randomizer of one kind.")
+        if self.memoized and self.answers is WhichAnswers.ONE and len(self.questions) > 1:
+            raise InvalidParameter(ALL_OF_THEM)
         if not self.questions or not all(question.randomizers for question in self.questions):
             raise InvalidParameter("a survey has at least one question, and each has a randomizer.")
         if self.ratio > exponential_below(self.epsilon):
@@ -173,12 +267,51 @@ class CollectReports(Step):
 
     @property
     def ratio(self) -> Fraction:
-        """By how much a report is likelier for some answers than for others, at most."""
+        """By how much a report is likelier for some answers than for others, at most; or all of a memoized survey."""
+        if self.rounds is not None and self.rounds.distinct is not None:
+            permanent = (randomizer_of(question.randomizers[0]) for question in self.questions)
+            powers = (made.ratio ** min(self.rounds.distinct, made.size) for made in permanent)
+            return math.prod(powers, start=Fraction(1))
         ratios = [max(randomizer_of(part).ratio for part in question.randomizers) for question in self.questions]
         return max(ratios) if self.answers is WhichAnswers.ONE else math.prod(ratios, start=Fraction(1))
 
     @property
+    def memoized(self) -> bool:
+        """Whether people keep permanent answers over rounds."""
+        return self.rounds is not None and self.rounds.memoized
+
+    @property
+    def any_histories(self) -> Fraction:
+        """The ratio of all reports of a memoized survey between any two histories of answers, at most."""
+        count = 1 if self.rounds is None else self.rounds.count
+        once = Fraction(1)
+        for part in (question.randomizers[-1] for question in self.questions):
+            bits = part.size if part.family is Family.SYMMETRIC else 1  # two permanent answers can differ in every bit
+            once *= Fraction(part.own, part.other) ** bits
+        return once**count
+
+    @property
     def sentence(self) -> str:
+        return f"{self._randomized}{self._rounds}"
+
+    @property
+    def _rounds(self) -> str:
+        if self.rounds is None:
+            return ""
+        if not self.memoized:
+            return (
+                f" There are {self.rounds.count:,} rounds; each person answers in one, which is drawn with the token, "
+                "before an answer is given."
+            )
+        return (
+            f" There are {self.rounds.count:,} rounds. For every possible answer each person draws a permanent answer, "
+            "before the first round and for good; in a round, the permanent answer to the true one is randomized again "
+            f"and sent. After {counted(self.rounds.distinct or 0, 'different answer')} the last permanent answer is "
+            "repeated."
+        )
+
+    @property
+    def _randomized(self) -> str:
         number = counted(len(self.questions), "question")
         single, together = len(self.questions) == 1, self.answers is WhichAnswers.ALL
         which = "answers" if single or together else "answers one, drawn at random, of"
@@ -195,12 +328,31 @@ class CollectReports(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
+        if not self.memoized:
+            return StepGuarantee(Pure(self.epsilon), (SOURCE,), _ASSUMES)
+        assumes = {assumption for assumption in _ASSUMES if assumption.key != "one-report-each"}
+        return StepGuarantee(Pure(self.epsilon), (MEMO,), frozenset(assumes) | _MEMOS)
 
     def claims(self, basis: ClaimBasis) -> tuple[Claim, ...]:
         unit = basis.unit
         consent = () if self.purpose is None else (INVITED, SENT)
         open_ = (GROUPS, TAKING_PART, *((_WHICH,) if self._random_level else ()), *consent)
+        if self.rounds is not None and self.rounds.distinct is not None:
+            return (
+                MemoizedPrivacy(
+                    epsilon=basis.epsilon,
+                    any_histories=Decimal(basis.numbers["any histories"]),
+                    rounds=self.rounds.count,
+                    distinct=self.rounds.distinct,
+                    adjacency=unit.adjacency,
+                    max_rows=unit.max_rows,
+                    unit=unit,
+                    theorem=(MEMO,),
+                    preconditions=(*proved(_EXACT, _BEFORE), *assumed(basis.guarantee.assumes)),
+                    not_protected=(PATTERN, *open_),
+                ),
+            )
+        drawn_round = () if self.rounds is None else (_ROUND,)
         return (
             LocalPrivacy(
                 epsilon=basis.epsilon,
@@ -208,7 +360,7 @@ class CollectReports(Step):
                 max_rows=unit.max_rows,
                 unit=unit,
                 theorem=(SOURCE,),
-                preconditions=(*proved(_EXACT, _ALONE), *assumed(basis.guarantee.assumes)),
+                preconditions=(*proved(_EXACT, _ALONE, *drawn_round), *assumed(basis.guarantee.assumes)),
                 not_protected=open_,
             ),
         )
@@ -216,7 +368,13 @@ class CollectReports(Step):
     @property
     def _random_level(self) -> bool:
         several = len(self.questions) > 1 and self.answers is WhichAnswers.ONE
-        return several or any(len(question.randomizers) > 1 for question in self.questions)
+        return several or any(len(question.randomizers) > 1 for question in self.questions if not self.memoized)
+
+
+def _twice(randomizers: tuple[Randomness, ...]) -> bool:
+    """Whether these are a permanent and an instantaneous randomizer of the same values."""
+    families = {(part.family, part.size) for part in randomizers}
+    return len(randomizers) == 2 and len(families) == 1 and randomizers[0].family in MEMOIZABLE
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from incrowd.methods.synthesis.marginals.steps import (
     table_names,
 )
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, SyntheticModel
-from incrowd.verifier.check import Check, CheckOutcome, Problem, maybe, one
+from incrowd.verifier.check import Check, CheckOutcome, Place, Problem, maybe, one
 from incrowd.verifier.files import columns_of
 
 _CLOSE = 1e-6  # shares in a certificate are printed to six digits
@@ -48,12 +48,12 @@ _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError)
 class SyntheticCheck(Check):
     """The files of a model: the rows' columns and values, the model itself, and what was spent on it."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            order=(maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows)),
-            claims=(ApproximatePrivacy,),
-            stated=STATED,
-        )
+    def __init__(
+        self,
+        order: tuple[Place, ...] = (maybe(KeepRows), one(RecodeToBins), one(MeasureTables), one(DrawRows)),
+        stated: frozenset[str] = STATED,
+    ) -> None:
+        super().__init__(order=order, claims=(ApproximatePrivacy,), stated=stated)
 
     def contradiction(self, statement: Statement) -> Problem | None:
         recode, measure = statement.basis.need(RecodeToBins), statement.basis.need(MeasureTables)

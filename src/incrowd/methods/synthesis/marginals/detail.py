@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-MOST_PIECES = 2**14
+MOST_PIECES = 2**15
 """A column with more values than this is measured in parts of its classes."""
 _MOST_NUMBERS = 512  # the same for numbers: noise adds up over small pieces, and only dates have weekdays
 _PARTS, _ALL_PARTS = 8, 2048  # parts of an interval, and of all intervals of a column together
@@ -126,6 +126,13 @@ def drawn_inside(classes: Classes) -> bool:
 
 FINEST = 128
 """A column with more classes than this is taken at a coarser level, if it has one."""
+MOST_INTERVALS, _FEWEST = 48, 8
+"""A column of numbers with more classes than this is taken as intervals, if a level has enough of them."""
+
+
+def enough_intervals(classes: Classes) -> bool:
+    """Whether a level has few enough classes for tables of pairs, and enough to tell what depends on what."""
+    return _FEWEST <= len(classes) <= MOST_INTERVALS
 
 
 def drawn_number(classes: Classes) -> bool:

@@ -26,7 +26,15 @@ from incrowd.methods.synthesis.marginals.budget import DETAIL, ErrorScope, Sensi
 from incrowd.methods.synthesis.marginals.check import SyntheticCheck
 from incrowd.methods.synthesis.marginals.constraints import Constraint
 from incrowd.methods.synthesis.marginals.declared import Declared
-from incrowd.methods.synthesis.marginals.detail import FINEST, Pieces, detail_column, drawn_number, range_of
+from incrowd.methods.synthesis.marginals.detail import (
+    FINEST,
+    MOST_INTERVALS,
+    Pieces,
+    detail_column,
+    drawn_number,
+    enough_intervals,
+    range_of,
+)
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import merged_zeros, require_possible
@@ -148,23 +156,25 @@ class Marginals(Method):
         return tuple(self._listed(column) for column in schema.released)
 
     def _listed(self, column: Column) -> Classes:
+        """Return the classes of a column at its level, or at the finest with few enough.
+
+        Numbers are drawn inside their intervals, so fewer classes cost little by themselves, and pairs have less noise.
+        """
         declared = self.levels.get(column.name)
         lowest = declared if declared is not None else int(column.pseudonymous or isinstance(column.domain, Text))
-        listed: Classes | None = None
-        for level in range(lowest, column.hierarchy.height + 1):
-            classes = Recoding(column, level).classes
-            if classes is not None and (listed is None or level < column.hierarchy.height):
-                listed = classes
-                if declared is not None or len(classes) <= FINEST:
-                    return classes
-            elif declared is not None:
-                break
-        if listed is None:
+        highest = column.hierarchy.height if declared is None else declared
+        levels = [Recoding(column, level).classes for level in range(lowest, highest + 1)]
+        listed = [classes for classes in levels if classes is not None]
+        if not listed:
             raise InvalidParameter(
                 f"the values of {column.name!r} are not declared: list its categories or bounds, give it a hierarchy "
                 "that ends in listed classes, or make it an identifier."
             )
-        return listed
+        useful = [classes for classes in listed if classes.recoding.level < column.hierarchy.height] or listed
+        usual = next((classes for classes in useful if len(classes) <= FINEST), useful[-1])
+        if len(usual) <= MOST_INTERVALS:
+            return usual
+        return next((classes for classes in useful if drawn_number(classes) and enough_intervals(classes)), usual)
 
     def plan(self, schema: Schema) -> Plan:
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.errors import Infeasible, SourceInvalid
 from incrowd.methods.tabulation.protected.boxes import NEVER, Costs, ProtectionDemand
@@ -201,12 +202,11 @@ class TaskAssembly:
         low = np.minimum(flat, int(self.joint.alone and self.marks.zeros == "published"))
         high = np.full(len(flat), -1, np.int64)
         if bounds is not None:
-            mass = contributions.mass(len(flat))
-            low = np.minimum(flat, np.floor(mass * float(bounds[0]))).astype(np.int64)
-            high = np.maximum(flat, np.ceil(mass * float(bounds[1]))).astype(np.int64)
+            least, most = sums_within(contributions.mass(len(flat)), bounds)
+            low, high = np.minimum(flat, least), np.maximum(flat, most)
         if prior is None:
             return low, high
-        off = np.array([-(-abs(int(value)) * prior.numerator // prior.denominator) for value in flat], np.int64)
+        off = np.array([abs(int(value)) * prior.numerator // prior.denominator for value in flat], np.int64)
         return np.maximum(low, flat - off), flat + off if bounds is None else np.minimum(high, flat + off)
 
     def _floors(self, truth: Whole) -> Flags | None:
@@ -218,6 +218,19 @@ class TaskAssembly:
         if self.marks.zeros == "published":
             floors[self.joint.own] = True
         return np.asarray(floors & (self.joint.frame.matrix @ truth.ravel() > 0))
+
+
+def sums_within(mass: NDArray[np.float64], bounds: tuple[Fraction, Fraction]) -> tuple[Whole, Whole]:
+    """Return between which whole numbers the sums of finest cells lie, by their rows and the bounds of one number.
+
+    Each row's number is rounded first, and a sum is whole: a reader who knows both rules out whatever lies beyond.
+
+    >>> [ends.tolist() for ends in sums_within(np.array([3.0, 0.1 + 0.2, 2.5]), (Fraction("-0.4"), Fraction(10)))]
+    [[0, 0, 0], [30, 3, 25]]
+    """
+    least, most = (mass * round(end) for end in bounds)
+    slack = 1e-9 * (1.0 + np.maximum(np.abs(least), np.abs(most)))  # of sums of weights in floating point
+    return np.ceil(least - slack).astype(np.int64), np.floor(most + slack).astype(np.int64)
 
 
 def for_holder(task: TaskAssembly, facts: Sequence[CellFacts], pattern: Pattern) -> dict[str, Any]:

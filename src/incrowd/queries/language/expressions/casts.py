@@ -44,6 +44,8 @@ def _recast(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CAST, TRY_CAST and DATE '2020-12-31'."""
     target: exp.DataType = node.args["to"]
     kind = _TYPES.get(target.this.value)
+    if kind is None and target.this.value.startswith(("TIMESTAMP", "DATETIME", "TIME")):
+        raise QueryRefused("dates have no time of day here: write DATE '2025-12-31', or a moment at 00:00:00.")
     if kind is None or target.args.get("nested"):
         raise QueryRefused("values are cast to INTEGER, DOUBLE, TEXT, DATE or BOOLEAN: choose one of them.")
     if kind is Type.DATE and isinstance(node.this, exp.Literal) and node.this.is_string:

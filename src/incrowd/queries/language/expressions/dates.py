@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type
 from incrowd.errors import InvalidParameter, QueryRefused
-from incrowd.queries.language.domain import FIRST, LAST, BoundTree, ExpressionDomain, among, day, days, whole
+from incrowd.queries.language.domain import FIRST, LAST, MIDNIGHT, BoundTree, ExpressionDomain, among, day, days, whole
 from incrowd.queries.language.expressions.function import AnswerTypes, Mean, SqlFunction, moment, number
 from incrowd.queries.language.trees import between, case, cast, constant, fixed, function, operand, operation, present
 
@@ -56,10 +56,11 @@ def written(text: str) -> date:
     >>> written("2020-02-29")
     datetime.date(2020, 2, 29)
     """
+    match = MIDNIGHT.fullmatch(text)
     try:
-        return date.fromisoformat(text)
+        return date.fromisoformat(match["day"] if match else text)
     except ValueError:
-        raise InvalidParameter("a date in a query is written as 2020-12-31.") from None
+        raise InvalidParameter("a date in a query is written as 2020-12-31, without a time of day.") from None
 
 
 def _part_of(node: exp.Expr, mean: Mean) -> BoundTree:
@@ -214,6 +215,11 @@ def _period(unit: str, when: exp.Expr) -> exp.Expr:
     return operation(exp.Add, operation(exp.Mul, year, constant(many)), part)
 
 
+def _of_number(node: exp.Expr, mean: Mean) -> BoundTree:
+    """Understand the day that many days after 1970-01-01."""
+    return shifted(fixed(day(0), Type.DATE), mean(node.this))
+
+
 _DAYS = {"DAY": 1, "WEEK": 7}
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
@@ -229,6 +235,10 @@ def moved(when: BoundTree, interval: exp.Interval, sign: int) -> BoundTree:
     """Return a date moved by INTERVAL n DAY, WEEK, MONTH, QUARTER or YEAR, written out; backwards for a sign of −1."""
     unit = "" if interval.args.get("unit") is None else interval.args["unit"].name.upper().removesuffix("S")
     length = interval.this.unnest() if isinstance(interval.this, exp.Expr) else None
+    if isinstance(length, exp.Neg):
+        length, sign = length.this.unnest(), -sign
+    elif isinstance(length, exp.Literal) and length.name.startswith("-"):
+        length, sign = exp.Literal.number(length.name[1:]), -sign
     if unit not in (_DAYS | _MONTHS) or not isinstance(length, exp.Literal) or not str(length.this).isdigit():
         raise QueryRefused("intervals are whole days, weeks, months or years, such as INTERVAL 30 DAY.")
     many = int(str(length.this)) if len(str(length.this)) < 10 else _MOST_DAYS + 1
@@ -341,3 +351,14 @@ FUNCTIONS = (
     SqlFunction("DAYNAME", exp.Dayname, _named),
     SqlFunction("MONTHNAME", exp.Monthname, _named),
 )
+
+OPERATORS = (
+    SqlFunction(
+        "day number",
+        exp.DateFromUnixDate,
+        _of_number,
+        on_answers=lambda number_of_days: day(round(number_of_days)),
+        types=AnswerTypes(Type.DECIMAL, Type.DATE),
+    ),
+)
+"""What AVG of dates is made of: the day so many days after 1970-01-01."""

@@ -28,7 +28,7 @@ FUNCTIONS: tuple[SqlFunction, ...] = (
 )
 """What is written as a name with arguments in brackets."""
 
-OPERATORS: tuple[SqlFunction, ...] = (*arithmetic.OPERATORS, *logic.OPERATORS, *texts.OPERATORS)
+OPERATORS: tuple[SqlFunction, ...] = (*arithmetic.OPERATORS, *logic.OPERATORS, *texts.OPERATORS, *dates.OPERATORS)
 """What stands between its arguments, or around them."""
 
 BY_NODE: Mapping[type[exp.Expr], SqlFunction] = {
@@ -138,10 +138,30 @@ def refusal(node: exp.Expr) -> Exception:
     if reason is not None:
         return QueryRefused(reason.format(title(node)))
     name = title(node)
+    if name in INSTEAD:
+        return QueryRefused(f"{name} is not answered: write {INSTEAD[name]}.")
     near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
     hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
     return QueryRefused(f"{name} is not among the functions that no row can make fail.{hint}")
 
+
+INSTEAD: Mapping[str, str] = {
+    "AGE": "DATE_DIFF('year', x, CURRENT_DATE)",
+    **dict.fromkeys(("LOGICAL_OR", "BOOL_OR"), "COUNT_IF(c) > 0"),
+    **dict.fromkeys(("LOGICAL_AND", "BOOL_AND", "EVERY"), "COUNT_IF(NOT c) = 0"),
+    **dict.fromkeys(
+        ("ANY_VALUE", "FIRST", "LAST", "FIRST_VALUE", "LAST_VALUE", "ARG_MAX", "ARG_MIN"),
+        "MODE(x), or MIN(x) and MAX(x)",
+    ),
+    **dict.fromkeys(
+        ("ARRAY_AGG", "LIST", "GROUP_CONCAT", "STRING_AGG", "LISTAGG", "JSON_ARRAY_AGG"), "GROUP BY x with COUNT(*)"
+    ),
+    "INITCAP": "UPPER(x)",
+    "TO_DAYS": "DATE_DIFF('day', DATE '1970-01-01', x)",
+    "RANDOM": "the query without it, since rows are drawn in secret",
+    "RAND": "the query without it, since rows are drawn in secret",
+}
+"""What to write instead of functions that no row may decide, or that have another name here."""
 
 _REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     ((exp.Window,), "OVER compares single rows: GROUP BY first, windows go over the groups."),

@@ -34,6 +34,7 @@ from incrowd.queries.language.expressions.function import (
 )
 from incrowd.queries.language.trees import cast, function, operand
 
+_NUMBER = 40  # characters of a whole number or a date
 _CUT = 1000  # characters of a text that are looked at: work per row is bounded by it
 _LONGEST = 10_000  # memory per row is bounded by it
 _TRIMS: dict[str | None, Callable[[str, str], str]] = {
@@ -91,14 +92,21 @@ def _side(node: exp.Expr, mean: Mean) -> BoundTree:
 
 def _joined(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand x || y, which is missing if a part is."""
-    parts = [_cut(text(mean(part), "||")) for part in (node.this, node.expression)]
+    parts = [_cut(_spelled(mean(part), "||")) for part in (node.this, node.expression)]
     tree = exp.DPipe(this=operand(parts[0].tree), expression=operand(parts[1].tree), safe=True)
     return _longer(tree, parts, optional=any(part.optional for part in parts))
 
 
+def _spelled(meaning: BoundTree, what: str) -> BoundTree:
+    """Return a text, or a whole number or a date as the text in which all engines write it."""
+    if meaning.type not in (Type.INTEGER, Type.DATE):
+        return text(meaning, what)
+    return BoundTree.of(cast(meaning.tree, Type.TEXT), texts(_NUMBER, optional=meaning.optional), (meaning,), str)
+
+
 def _concat(node: exp.Expr, mean: Mean) -> BoundTree:
     """Understand CONCAT(x, y, …), which leaves out what is missing."""
-    parts = [_cut(text(mean(part), "CONCAT")) for part in node.expressions]
+    parts = [_cut(_spelled(mean(part), "CONCAT")) for part in node.expressions]
     if not parts:
         raise InvalidParameter("CONCAT takes at least 1 argument: write what to put together.")
     tree = _filled(parts[0].tree)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 PAGES = (
     *("open", "columns", "hierarchies", "output", "workbench", "plan", "released", "proof", "lattice", "policy"),
-    *("board", "verify", "console", "map", "consent", "survey", "graph"),
+    *("board", "verify", "console", "users", "map", "consent", "survey", "graph"),
 )
 """Every page, by the name of its file; the road from a table to a release comes first, then the tools."""
 

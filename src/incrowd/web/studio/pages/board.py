@@ -15,6 +15,8 @@ from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import Page, PageContent, PageRequest
 from incrowd.workflows.registry import reasons
+from incrowd.workflows.series.page import period_band
+from incrowd.workflows.series.series import PeriodStatus, State
 from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
@@ -58,7 +60,8 @@ def _book(book: FolderLedger, folders: dict[str, str]) -> dict[str, Any]:
     for standing in overview.datasets:
         own = charges[standing.dataset]
         latest = [_release(entry, paid, outcomes, folders) for entry, paid in reversed(own[-_MOST:])]
-        datasets.append(_dataset(standing, book, overview) | {"releases": latest, "count": len(own)})
+        periods = _periods(standing, own, outcomes, book)
+        datasets.append(_dataset(standing, book, overview) | {"releases": latest, "count": len(own)} | periods)
     return {
         "name": book.name,
         "entries": overview.head.sequence,
@@ -86,6 +89,25 @@ def _dataset(standing: BudgetStatus, book: FolderLedger, overview: Overview) -> 
     }
 
 
+def _periods(
+    standing: BudgetStatus, own: list[tuple[Entry, Charged]], outcomes: dict[str, str | None], book: FolderLedger
+) -> dict[str, Any]:
+    """Return what became of each period of a dataset, with a picture; nothing where it has no periods."""
+    calendar = standing.terms.calendar
+    if calendar is None:
+        return {"periods": None}
+    spent = book.ledger.spent_by_period(standing.dataset)
+    states = dict.fromkeys(calendar.labels, State.OPEN)
+    for entry, _ in own:
+        if entry.period is not None and states.get(entry.period) is not State.PUBLISHED:
+            published = outcomes.get(str(entry.body["release"])) is not None
+            states[entry.period] = State.PUBLISHED if published else State.MISSING
+    band = period_band(tuple(PeriodStatus(label, state, (), spent.get(label)) for label, state in states.items()))
+    number = list(states.values()).count
+    missing = [label for label, state in states.items() if state is State.MISSING]
+    return {"periods": {"all": len(states), "published": number(State.PUBLISHED), "missing": missing, "band": band}}
+
+
 def _used(limit: Amount, left: Amount) -> dict[str, float | None]:
     """Return which share of ε and δ is gone; None where none was ever given."""
 
@@ -99,8 +121,11 @@ def _release(entry: Entry, paid: Charged, outcomes: dict[str, str | None], folde
     name = str(entry.body["release"])
     certificate = outcomes.get(name)
     state = "certified" if certificate is not None else _NOTHING if name in outcomes else _OPEN
-    cost = None if not paid.epsilon.is_finite() else _amount(Amount(paid.epsilon, paid.delta), short_up)
+    price = paid if paid.series is None else paid.series
+    cost = None if not price.epsilon.is_finite() else _amount(Amount(price.epsilon, price.delta), short_up)
     return {
+        "period": entry.period,
+        "together": None if paid.series is None else paid.series.releases,
         "entry": entry.sequence,
         "at": entry.at.replace("T", " ")[:19],
         "release": name,

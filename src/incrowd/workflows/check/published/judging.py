@@ -99,9 +99,9 @@ class TableVerdict:
             verb = "shows" if len(self.small) == 1 else "show"
             parts.append(f"{counted(len(self.small), 'cell')} {verb} a count below {self.smallest}")
         if self.odd:
-            verb = "does" if len(self.odd) == 1 else "do"
+            verb, owner = ("does", "its") if len(self.odd) == 1 else ("do", "their")
             parts.append(
-                f"{counted(len(self.odd), 'total')} {verb} not equal the sum of its parts, so nothing is proved"
+                f"{counted(len(self.odd), 'total')} {verb} not equal the sum of {owner} parts, so nothing is proved"
             )
         return f"Do not publish this: {', and '.join(parts)}."
 

@@ -38,6 +38,9 @@ _MOST_AXES = 3
 _HIDDEN = frozenset(
     ("", "*", "**", "***", ".", "..", "...", "…", "•", ":", ":c", "/", "#", "?", "x", "xx", "c", "s", "d", "(c)", "(s)")
 ) | frozenset(("(d)", "n/a", "na", "n.a.", "suppressed", "confidential", "geheim", "g", "secret", "vertrouwelijk"))
+_HIDDEN |= frozenset(
+    ("k. a.", "k.a.", "keine angabe", "n. v.", "n.v.", "s/d", "s.d.", "sin datos", "n.d.", "n. d.", "nd", "nc")
+)
 _STARS = frozenset(("*", "**", "***", "..", "…", "•"))
 _DASHES = frozenset(("-", "–", "—", "--", "−"))
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u2009\u202f\u2007"), " ")
