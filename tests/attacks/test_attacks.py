@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from incrowd.attacks import attack_names, attack_of
+from incrowd.attacks.candidates import match
 from incrowd.attacks.finding import AttackVerdict, Finding, Rate, above, corrected
 from incrowd.attacks.knowledge import ATTACKERS, Knowledge, PublishedTable
+from incrowd.attacks.records.nearest import _Apart, _least
 from incrowd.errors import InvalidParameter
 from tests.attacks.crowds import KNOWN, crowd
 from tests.statistics.alarm import FALSE_ALARM
@@ -163,3 +166,43 @@ def test_every_attack_is_listed() -> None:
         words = " ".join((attack_of(name).__doc__ or "").split())
         for part in ("Knows:", "Success:", "Baseline:", "Meaningless", "Source:"):
             assert part in words, f"{part} of {name}"
+
+
+def test_attacks_on_a_table_share_what_they_compute_of_it_and_of_the_same_people_alone() -> None:
+    table = PublishedTable(pa.table({"age": ["1", "2", "2"]}))
+    one, other = (pa.table({"age": ["1", "2"]}) for _ in range(2))
+    made: list[pa.Table] = []
+    parts = [table.once(("people", 5), partial(_made, made, people), people) for people in (one, other, one, other)]
+    assert [part is people for part, people in zip(parts, (one, other, one, other), strict=True)] == [True] * 4
+    assert len(made) == 2
+    for number in range(100):
+        table.once(("part", number), list)
+    table.once(("people", 5), partial(_made, made, one), one)
+    assert len(made) == 3, "only the newest parts are kept"
+    assert len(table._shared) <= 24
+
+
+def _made(made: list[pa.Table], people: pa.Table) -> pa.Table:
+    made.append(people)
+    return people
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_the_nearest_rows_are_the_first_of_all_sorted_by_distance(number: int) -> None:
+    chance = np.random.default_rng(number)
+    for width in range(number, 30):
+        far = chance.integers(0, 5, (6, width)).astype(float)
+        assert (_least(far, number) == np.argsort(far, axis=1, kind="stable")[:, :number]).all()
+
+
+@pytest.mark.parametrize("values", [3, 500])
+def test_distances_of_equal_pairs_are_those_of_every_pair(values: int) -> None:
+    chance = np.random.default_rng(values)
+    texts = chance.integers(0, values, 400).astype(str)
+    labels = [f"[{start}, {start + 5})" for start in chance.integers(0, values, 400)]
+    published = PublishedTable(pa.table({"age": [*labels, None]}), masks={})
+    column = match(published, pa.table({"age": [*texts.tolist(), "unknown"]}), "age")
+    apart = _Apart.of(column)
+    far = apart.between(column.values.codes, column.labels.codes)
+    assert apart.reach is not None
+    assert np.array_equal(far, apart._far(column.values.codes, column.labels.codes))
