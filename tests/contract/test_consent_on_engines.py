@@ -218,7 +218,7 @@ def test_the_tasks_of_spark_know_who_takes_part_and_nothing_else(tmp_path: Path,
     assert found == {str(each) for each in ROWS["id"].to_pylist()} & set(CONSENTING)
     _, reading = rows.selected(["sex"])
     sent = pickle.dumps(reading)
-    assert len(reading.admitted.hashes) == len(CONSENTING) - 1, (
+    assert len(reading.filters[0].hashes) == len(CONSENTING) - 1, (
         "one consenting person has no id, and two are not in the data"
     )
     assert not rows.admitted.hashes & again.admitted.hashes, "two sets of the same people have nothing in common"

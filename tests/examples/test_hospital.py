@@ -40,12 +40,16 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def released(clone: Path) -> Iterator[tuple[str, ...]]:
-    with (clone / "out" / "data.csv").open(newline="", encoding="utf-8") as file:
+    with (clone / "out" / "data.spreadsheet.csv").open(newline="", encoding="utf-8") as file:
         yield from map(tuple, csv.reader(file))
 
 
 def test_the_files_are_there_and_only_what_may_be_published(clone: Path) -> None:
-    assert {path.name for path in (clone / "out").iterdir()} == {"data.csv", "certificate.json", "report.html"}
+    assert {path.name for path in (clone / "out").iterdir()} == {
+        "data.spreadsheet.csv",
+        "certificate.json",
+        "report.html",
+    }
     assert {path.name for path in (clone / "hospital" / ".incrowd").iterdir()} == {
         ".sources.lock",
         "ledger.sqlite",
@@ -65,7 +69,7 @@ def test_the_output_is_k_anonymous_by_an_independent_count_and_most_rows_survive
 
 
 def test_no_patient_no_place_and_no_day_is_published(clone: Path) -> None:
-    content = (clone / "out" / "data.csv").read_text(encoding="utf-8")
+    content = (clone / "out" / "data.spreadsheet.csv").read_text(encoding="utf-8")
     report = (clone / "out" / "report.html").read_text(encoding="utf-8")
     with (HOSPITAL / "discharges.csv").open(newline="", encoding="utf-8") as file:
         people = list(csv.DictReader(file))
@@ -81,7 +85,7 @@ def test_the_certificate_is_verified_with_the_ledger(clone: Path) -> None:
     assert done.returncode == 0, done.stderr
     findings = json.loads(done.stdout)["findings"]
     assert {finding["about"] for finding in findings if finding["verdict"] == "passed"} >= {
-        "file data.csv",
+        "file data.spreadsheet.csv",
         "claim: approximate differential privacy",
         "claim: zero-knowledge with respect to random sampling",
         "claim: crowd-blending",
