@@ -437,8 +437,8 @@ SERIES = (
         ),
         (
             "methods/histograms/continual/method.py",
-            "        if unit.kind is Kind.PERSON_PERIOD:",
-            "        if False:",
+            "if unit.kind is Kind.PERSON_PERIOD:",
+            "if False:",
         ),
     ),
     *area(
@@ -461,8 +461,8 @@ SERIES = (
         ),
         (
             "workflows/collect/participant.py",
-            "            if first in spent:",
-            "            if False:",
+            "if first in spent:",
+            "if False:",
         ),
     ),
     *area(

@@ -286,7 +286,8 @@ class CollectReports(Step):
         count = 1 if self.rounds is None else self.rounds.count
         once = Fraction(1)
         for part in (question.randomizers[-1] for question in self.questions):
-            bits = part.size if part.family is Family.SYMMETRIC else 1  # two permanent answers can differ in every bit
+            # two permanent answers can differ in every bit
+            bits = part.size if part.family is Family.SYMMETRIC else 1
             once *= Fraction(part.own, part.other) ** bits
         return once**count
 
