@@ -92,7 +92,7 @@ CASES: dict[str, str | tuple[str, ...]] = {
     "release / a share held out above one": f"{_RELEASE} new --hold-out 120%",
     "release / a policy of a graph": "release --policy graph.yaml --out new",
     "release / a damaged ledger": "release --policy damaged/good.yaml --out new",
-    "synth compare / one way": "synth compare --policy good.yaml --out new",
+    "synth / one way to compare": "synth compare --policy good.yaml --out new",
     "learn / a method that learns nothing": "learn --policy good.yaml --out new",
     "learn / a folder that is there": "learn --policy learned.yaml --out model",
     "predict / rows": "predict model rows.csv --out said.csv",
