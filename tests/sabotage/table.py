@@ -443,5 +443,14 @@ RUNNING = area(
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
 )
+DOORS = area(
+    "estimators",
+    "tests/learn/test_estimators.py",
+    (
+        "learn/rows.py",
+        'return np.asarray(values) if hasattr(values, "__array__") else np.asarray(values, dtype=object)',
+        "return np.asarray(values)",
+    ),
+)
 _TABULAR = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS)
-SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *TABLES, *GUARDS)
+SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *DOORS, *TABLES, *GUARDS)
