@@ -452,5 +452,20 @@ DOORS = area(
         "return np.asarray(values)",
     ),
 )
+INTERVALS = area(
+    "learning",
+    "tests/methods/learning/test_inference.py",
+    (
+        "methods/learning/shared/interval_check.py",
+        "if publish is None or publish.model is not ModelForm.LINEAR or model.trees or model.bounds is None:",
+        "if False:",
+    ),
+    ("methods/learning/shared/interval_check.py", "if not _same_line(model, inference):", "if False:"),
+    (
+        "methods/learning/shared/interval_check.py",
+        "if np.any(np.sqrt(spread[:-1]) < (1 - _CLOSE) * _least_widths(statement, model, inference)):",
+        "if False:",
+    ),
+)
 _TABULAR = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS)
-SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *DOORS, *TABLES, *GUARDS)
+SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *DOORS, *INTERVALS, *TABLES, *GUARDS)
