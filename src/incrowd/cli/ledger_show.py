@@ -41,11 +41,13 @@ def show(options: ShowOptions) -> None:
 
     ledger = Ledger.open(ledger_place(options.ledger))
     overview, lost, hidden = ledger.show(), ledger.unfinished(), _hidden(ledger)
+    place = ledger.moved_to()
     if options.as_json:
-        plain = overview.to_json() | {
-            "nothing_came": [*(charge.to_json() for charge in lost), *(release.to_json() for release in hidden)]
-        }
+        plain = overview.to_json() | ({} if place is None else {"moved_to": place})
+        plain |= {"nothing_came": [*(charge.to_json() for charge in lost), *(release.to_json() for release in hidden)]}
         return _print_entries_json(plain, ledger) if options.entries else print_json(plain)
+    if place is not None:
+        print_text(f"This ledger was moved to {place}. What remains of its budgets is there.")
     _print(overview)
     _print_periods(overview, ledger)
     if options.entries:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, NoTally, Seal, Tally, is_sealed
 from incrowd.store.database import Conflict, Database, EntryRow, Transaction, database_at
 from incrowd.store.group_commit import CommitQueue, QueuedChange
-from incrowd.store.transaction import NEWEST, Reader, Writer, changed, check_totals, checked, reader_of
+from incrowd.store.transaction import NEWEST, Reader, Writer, changed, check_totals, checked, reader_of, require_here
 
 T = TypeVar("T")
 
@@ -188,6 +188,7 @@ class Chain:
         with self.database.writing() as connection:
             self.queue.take_waiting(changes)  # those that came while this one waited for the database
             reader = checked(self._reader(connection), self.database.address, self.newest)
+            require_here(reader, self.database.address)
             check_totals(reader, self.tally)
             writer = Writer(reader, self.time(reader), self.tally)
             for change in changes:

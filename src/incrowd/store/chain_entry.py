@@ -20,6 +20,8 @@ from incrowd.store.database import EntryRow
 VERSION = 3
 DOMAIN = "incrowd chain 3"
 NOTHING_BEFORE = "0" * 64
+MOVED, ARRIVED = "moved", "arrived"
+"""The last entry of a chain that was moved to another place, and the one after it, which only the new place has."""
 
 Key = tuple[str, ...]
 Texts = tuple[str, str]

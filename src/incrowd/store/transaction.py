@@ -11,8 +11,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.codec import parsed
-from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
-from incrowd.store.chain_entry import RUNNING, VERSION, Anchor, ChainEntry, Key, Seal, Texts, link, secret_of, text_of
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMoved, UnsupportedVersion
+from incrowd.store.chain_entry import (
+    MOVED,
+    RUNNING,
+    VERSION,
+    Anchor,
+    ChainEntry,
+    Key,
+    Seal,
+    Texts,
+    link,
+    secret_of,
+    text_of,
+)
 from incrowd.store.database import EntryRow
 from incrowd.store.index import Index
 
@@ -183,6 +195,22 @@ def checked(reader: Reader, address: str, newest: int = 1) -> Reader:
         if one.hash != other.previous:
             raise _off(other)
     return replace(reader, newest=tuple(links))
+
+
+def moved_to(reader: Reader) -> str | None:
+    """Return where a chain was moved to, if its last entry says so."""
+    newest = reader.newest or reader.links(reader.head.sequence - 1, 1)
+    return str(newest[-1].body["to"]) if newest and newest[-1].kind == MOVED else None
+
+
+def require_here(reader: Reader, address: str) -> None:
+    """Refuse a chain that was moved away: it takes no more entries, and what remains of its budgets is not here."""
+    place = moved_to(reader)
+    if place is not None:
+        raise LedgerMoved(
+            f"the ledger {address} was moved to {place}. Nothing was charged: name the ledger there, in the policy or "
+            "by INCROWD_LEDGER."
+        )
 
 
 def check_totals(reader: Reader, tally: Tally) -> None:

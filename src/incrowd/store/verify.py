@@ -11,6 +11,8 @@ from incrowd.core.codec import parsed, reread
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import (
+    ARRIVED,
+    MOVED,
     NOTHING_BEFORE,
     RUNNING,
     VERSION,
@@ -78,6 +80,10 @@ class _Replay:
             return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."
         if any(anchor != link.anchor for anchor in self.anchors.get(expected, ())):
             return f"entry {expected} is not the one that the certificate names: the ledger was rewritten."
+        if (link.kind == ARRIVED) != (self.last is not None and self.last.kind == MOVED):
+            return (
+                f"entry {expected} does not follow from a move: a ledger that was moved goes on at its new place only."
+            )
         derived = self._begun(link, row) if expected == 1 else self._derived(link, row)
         if derived is None and expected == 1:
             return "entry 1 does not name this ledger: it was replaced."
@@ -110,7 +116,8 @@ class _Replay:
     def _derived(self, link: ChainEntry, row: EntryRow) -> ChainEntry | None:
         """Return an entry with what it must set, given the entries before it; None if it sets something else."""
         try:
-            sets = self.derive(link, lambda key: self.values.get(text_of(key)))
+            moves = link.kind in (MOVED, ARRIVED)
+            sets = {} if moves else self.derive(link, lambda key: self.values.get(text_of(key)))
             own = {text_of(key): value for key, value in sets.items()}
             totals = self.tally.after(self._totals(), _setting(link, own))
             whole = _setting(link, {**own, RUNNING: dict(totals)})
