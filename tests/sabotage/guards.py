@@ -123,39 +123,69 @@ ACCOUNTANTS = (
     ),
 )
 _CHARGING = "accounting/ledger/charging.py"
-LEDGER = area(
-    "ledger",
-    "tests/accounting/ledger",
-    (_CHARGING, "if need.within(left):", "if need.within(limit):"),
-    (
-        _CHARGING,
-        "spent = totals.spent.plus(need)",
-        "spent = need",
-    ),
-    (_CHARGING, "if total > limit:", "if need > limit:"),
-    (
-        _CHARGING,
-        "if any(values(key) for key in samples):",
-        "if all(values(key) for key in samples) and samples and False:",
-    ),
-    (_CHARGING, "if terms.closed:", 'if terms.closed == "retired":'),
-    (_CHARGING, "if not guaranteed.protects_as(unit):", "if guaranteed.kind is not unit.kind:"),
-    (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
-    (
-        _CHARGING,
-        "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
-        "return totals.most if payer.analyst is None else payer.own",
-    ),
-    (
-        _CHARGING,
-        "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
-        "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
-    ),
-    ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
-) + area(
-    "ledger",
-    "tests/accounting/ledger/test_ledger.py -k sample",
-    (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
+LEDGER = (
+    area(
+        "ledger",
+        "tests/accounting/ledger",
+        (_CHARGING, "if need.within(left):", "if need.within(limit):"),
+        (
+            _CHARGING,
+            "spent = totals.spent.plus(need)",
+            "spent = need",
+        ),
+        (_CHARGING, "if total > limit:", "if need > limit:"),
+        (
+            _CHARGING,
+            "if any(values(key) for key in samples):",
+            "if all(values(key) for key in samples) and samples and False:",
+        ),
+        (_CHARGING, "if terms.closed:", 'if terms.closed == "retired":'),
+        (_CHARGING, "if not guaranteed.protects_as(unit):", "if guaranteed.kind is not unit.kind:"),
+        (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
+        (
+            _CHARGING,
+            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
+            "return totals.most if payer.analyst is None else payer.own",
+        ),
+        (
+            _CHARGING,
+            "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
+            "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
+        ),
+        ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
+        ("store/chain.py", "require_here(reader, self.database.address)", "pass"),
+        ("accounting/ledger/ledger.py", "require_here(reader, self.chain.database.address)", "pass"),
+        (
+            "store/move.py",
+            "if [row.hash for row in rows[:1]] != [last.hash] or [row.kind for row in rows[1:]] != [ARRIVED]:",
+            "if not rows:",
+        ),
+        (
+            "store/verify.py",
+            "if (link.kind == ARRIVED) != (self.last is not None and self.last.kind == MOVED):",
+            "if False:",
+        ),
+    )
+    + area(
+        "ledger",
+        "tests/store/test_renewal.py",
+        (
+            "store/chain_entry.py",
+            "place = len(self.renewals) if sequence is None else bisect_left(self._starts, sequence)",
+            "place = 0",
+        ),
+        (
+            "store/index.py",
+            "if not pointers or [one.following for one in pointers] != [other.key for other in ends]:",
+            "if not pointers:",
+        ),
+        ("store/verify.py", "if len(secret_of(link.body)) != SECRET_BYTES:", "if False:"),
+    )
+    + area(
+        "ledger",
+        "tests/accounting/ledger/test_ledger.py -k sample",
+        (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
+    )
 )
 CONSENT = area(
     "consent",

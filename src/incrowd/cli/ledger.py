@@ -239,7 +239,7 @@ def move(options: MoveOptions) -> None:
     Every entry is copied with its hash, so certificates agree with the new place. The old one takes no more entries. If
     a move is cut short, the same command finishes it.
     """
-    from incrowd.workflows.policy.ledger_move import move_ledger
+    from incrowd.workflows.policy.ledger_stores import move_ledger
 
     source, target = ledger_place(options.ledger), ledger_place(options.to)
     moved = move_ledger(source, target, person(options.who), options.why, unfinished=options.unfinished)
@@ -252,6 +252,30 @@ def move(options: MoveOptions) -> None:
     ]
     note = "Name the new place in the policies (ledger:) or by INCROWD_LEDGER. The old one takes no more entries."
     return print_table("The ledger was moved", rows, note)
+
+
+@dataclass(frozen=True)
+class RenewOptions:
+    """The options of `incrowd ledger renew`."""
+
+    why: Why
+    who: Who = None
+    ledger: Address = None
+    as_json: Json = False
+
+
+@takes(RenewOptions)
+def renew(options: RenewOptions) -> None:
+    """Give the ledger and the stores beside it new secrets, after somebody may have read a copy of them.
+
+    Hashes of later entries are keyed by the new secret. Earlier entries keep their hashes, so certificates still agree.
+    """
+    from incrowd.workflows.policy.ledger_stores import renew_ledger
+
+    renewed = renew_ledger(ledger_place(options.ledger), person(options.who), options.why)
+    if options.as_json:
+        return print_json({"renewed": list(renewed)})
+    return print_table("New secrets", [(name, "from its next entry on") for name in renewed])
 
 
 @dataclass(frozen=True)
@@ -306,4 +330,5 @@ ledger.command("grant")(grant)
 ledger.command("carve")(carve)
 ledger.command("close")(close)
 ledger.command("move")(move)
+ledger.command("renew")(renew)
 ledger.command("check")(check)

@@ -14,7 +14,10 @@ from incrowd.store.chain_entry import (
     ARRIVED,
     MOVED,
     NOTHING_BEFORE,
+    RENEWALS,
+    RENEWED,
     RUNNING,
+    SECRET_BYTES,
     VERSION,
     Anchor,
     ChainEntry,
@@ -93,6 +96,8 @@ class _Replay:
         self.values.update(own)
         self.index.update(dict.fromkeys(own, expected))
         self.last = derived
+        if derived.kind == RENEWED:
+            self.seal = self.seal.renewed(derived)
         return None
 
     def _read(self, row: EntryRow) -> ChainEntry | None:
@@ -116,8 +121,7 @@ class _Replay:
     def _derived(self, link: ChainEntry, row: EntryRow) -> ChainEntry | None:
         """Return an entry with what it must set, given the entries before it; None if it sets something else."""
         try:
-            moves = link.kind in (MOVED, ARRIVED)
-            sets = {} if moves else self.derive(link, lambda key: self.values.get(text_of(key)))
+            sets = self._sets(link)
             own = {text_of(key): value for key, value in sets.items()}
             totals = self.tally.after(self._totals(), _setting(link, own))
             whole = _setting(link, {**own, RUNNING: dict(totals)})
@@ -126,6 +130,16 @@ class _Replay:
         # whatever a forged entry breaks here: it is not sealed
         except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return None
+
+    def _sets(self, link: ChainEntry) -> Mapping[Key, Any]:
+        """Return what an entry must set: those about the chain itself are the same in every chain."""
+        if link.kind in (MOVED, ARRIVED):
+            return {}
+        if link.kind == RENEWED:
+            if len(secret_of(link.body)) != SECRET_BYTES:
+                raise InvalidParameter("a secret has another length.")
+            return {RENEWALS: [*self.values.get(text_of(RENEWALS), ()), link.sequence]}
+        return self.derive(link, lambda key: self.values.get(text_of(key)))
 
     def _totals(self) -> Sums:
         return self.tally.total({}) if self.last is None or self.last.totals is None else self.last.totals

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,14 +12,15 @@ from sqlalchemy import text
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.cli.main import main
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMoved, LedgerUnavailable, Refused
 from incrowd.governance.access_list import AccessList
-from incrowd.governance.audit import Audit
+from incrowd.governance.audit import Audit, Event
 from incrowd.governance.grant import AccessDecision, AccessRole, User
 from incrowd.store.chain import Chain
 from incrowd.store.move import _fill, move
-from incrowd.workflows.policy.ledger_move import BESIDE, MovedLedger, move_ledger
+from incrowd.workflows.policy.ledger_stores import BESIDE, MovedLedger, move_ledger, renew_ledger
 from incrowd.workflows.query import answers, classical
 from tests.ledgers import create, pure, reopen, tampering
 
@@ -215,3 +217,20 @@ def test_a_damaged_copy_is_reported(sqlite: str, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("incrowd.store.move._fill", other)
     with pytest.raises(LedgerCorrupted, match="not copied as it is"):
         moved(sqlite, elsewhere(tmp_path))
+
+
+def test_new_secrets_are_for_the_ledger_and_its_stores_and_no_log_shows_one(
+    sqlite: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger, audit = charged(sqlite), Audit.create(sqlite)
+    before = [entry.anchor for entry in ledger.entries()]
+    assert renew_ledger(sqlite, "ann", "a backup was lost") == ("ledger", "audit")
+    audit.write(Event("query", "refused", "ann"))
+    assert [event["action"] for event in audit.read(1, 9)] == ["log renewed", "query"]
+    assert "secret" not in str(audit.read(1, 9))
+    assert reopen(sqlite).check(*before).ok
+    assert audit.check().ok
+    assert main(["ledger", "show", "--entries", "--json", "--ledger", sqlite]) == 0
+    printed = json.loads(capsys.readouterr().out)["entries"]
+    assert "renewed" in [entry["kind"] for entry in printed]
+    assert not [entry for entry in printed if "secret" in entry["body"]]

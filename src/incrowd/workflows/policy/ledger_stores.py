@@ -1,9 +1,10 @@
-"""Ledger move: the ledger goes to another place with its chain intact, and all stores beside it go along."""
+"""Ledger stores: the ledger and all stores beside it, moved to another place or given new secrets together."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,20 @@ def move_ledger(source: str, target: str, who: str, why: str, *, unfinished: boo
     if not report.ok:
         raise LedgerCorrupted(f"{report.finding} The ledger was not copied as it is: restore it at {place}.")
     return MovedLedger(place, report.head, stores, fingerprints)
+
+
+def renew_ledger(address: str, who: str, why: str) -> tuple[str, ...]:
+    """Give the ledger at an address, and each store beside it, a new secret; return what has got one."""
+    if not why.strip():
+        raise InvalidParameter("give a reason with --why, for readers of the ledger.")
+    by = {"who": who, "why": why}
+    chains = {"ledger": Ledger.open(address).chain}
+    for name in BESIDE:
+        with suppress(LedgerMissing):
+            chains[name] = Chain.open(sibling_address(address, name), name)
+    for chain in chains.values():
+        chain.renew(by)
+    return tuple(chains)
 
 
 def _store_moved(source: str, target: str, name: str, by: dict[str, str]) -> bool:
