@@ -198,7 +198,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     import uvicorn
 
     from incrowd.web.app import VARIABLE, open_server
-    from incrowd.web.logs import LOGGING
+    from incrowd.web.logs import logging_config
     from incrowd.web.strict_http import StrictProtocol
 
     workers = whole(options.workers, "workers")
@@ -214,7 +214,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "ws": "none",
         "http": StrictProtocol,
         "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
-        "log_config": LOGGING,
+        "log_config": logging_config(),
         "timeout_worker_healthcheck": 60,  # a busy worker is not a dead one
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,
     }

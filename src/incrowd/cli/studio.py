@@ -125,7 +125,7 @@ def _example() -> Path:
 def _run(folder: Path, keys: Keys, sockets: list[socket.socket]) -> None:
     import uvicorn
 
-    from incrowd.web.logs import LOGGING
+    from incrowd.web.logs import logging_config
     from incrowd.web.strict_http import StrictProtocol
     from incrowd.web.studio.app import studio_app
 
@@ -136,7 +136,7 @@ def _run(folder: Path, keys: Keys, sockets: list[socket.socket]) -> None:
         ws="none",
         http=StrictProtocol,
         proxy_headers=False,
-        log_config=LOGGING,
+        log_config=logging_config(),
         log_level="warning",
         timeout_graceful_shutdown=10,
     )

@@ -21,7 +21,7 @@ from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
-from incrowd.web.logs import AuditLogWriter, note
+from incrowd.web.logs import AuditLogWriter, note, request_spans
 from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.postgres.server import PostgresSettings, listening
 from incrowd.web.reload import ReloadingQueries
@@ -77,7 +77,8 @@ def app(
         lifespan=_lifespan,
     )
     writer = AuditLogWriter(stores.audit)
-    server.state.close = _closing((pool, quick, writer), settings.longest, close)
+    spans = request_spans()
+    server.state.close = _closing((pool, quick, writer), settings.longest, _both(close, spans and spans.close))
     limit = ConcurrencyLimit(settings.per_user, settings.queue)
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
@@ -91,7 +92,7 @@ def app(
     server.add_exception_handler(IncrowdError, _refused)
     server.add_exception_handler(RequestValidationError, _unreadable)
     server.add_exception_handler(HTTPException, _elsewhere)
-    server.add_middleware(RequestMiddleware, settings=settings)
+    server.add_middleware(RequestMiddleware, settings=settings, spans=spans)
     return server
 
 
@@ -128,6 +129,14 @@ def _closing(
             close()
 
     return closing
+
+
+def _both(*calls: Callable[[], None] | None) -> Callable[[], None]:
+    def call() -> None:
+        for one in filter(None, calls):
+            one()
+
+    return call
 
 
 def _nobody(_request: Request, problem: Exception) -> Response:
