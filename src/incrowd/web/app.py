@@ -78,7 +78,7 @@ def app(
     )
     writer = AuditLogWriter(stores.audit)
     spans = request_spans()
-    server.state.close = _closing((pool, quick, writer), settings.longest, _both(close, spans and spans.close))
+    server.state.close = _closing((pool, quick, writer), settings.longest, _both(close, None if spans is None else spans.close))
     limit = ConcurrencyLimit(settings.per_user, settings.queue)
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
