@@ -407,6 +407,34 @@ SURVEYS = area(
     ),
     ("methods/local/survey/steps.py", "if self.ratio > exponential_below(self.epsilon):", "if False:"),
 )
+_SSO = "web/sso.py"
+SIGN_ON = area(
+    "sign-on",
+    "tests/web/test_sso.py",
+    (_SSO, "if len(values) > 1 or peer is None or _canonical(peer) not in self.addresses:", "if len(values) > 1:"),
+    (_SSO, 'if not any(_holds(key, header.get("alg"), signature, signed) for key in self.keys):', "if False:"),
+    (_SSO, "return claims if self._is_for_now(claims) else None", "return claims"),
+    (
+        _SSO,
+        "return self.audience in named and issued and times[0] > now and max(times[1:]) <= now + _SKEW",
+        "return issued and times[0] > now and max(times[1:]) <= now + _SKEW",
+    ),
+    ("web/caller.py", "check_page(request)", "pass", "_signed_on"),
+) + area(
+    "sign-on",
+    "tests/web/studio/test_sessions.py -k proxy",
+    (
+        "web/studio/sessions.py",
+        "owner = user.role is AccessRole.OWNER and user.datasets is None",
+        "owner = user.role is AccessRole.OWNER",
+    ),
+    ("web/studio/sessions.py", 'if headers.get("host") != proxy.host:', "if False:"),
+    (
+        "web/studio/sessions.py",
+        "return self._foreign(scope, headers, proxy.origin) if refusal is None else _no(401, refusal)",
+        "return self._foreign(scope, headers, proxy.origin)",
+    ),
+)
 _RHO = 'return Problem(f"its rho is {float(needed):.6g} at least") if float(rho) * TOLERANCE < float(needed) else None'
 VERIFY = area(
     "verify",
@@ -505,4 +533,4 @@ SERIES = (
         ),
     ),
 )
-GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *VERIFY)
+GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *SIGN_ON, *VERIFY)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -28,6 +29,7 @@ from incrowd.web.reload import ReloadingQueries
 from incrowd.web.routes import access, consent, operation, queries
 from incrowd.web.services import Services
 from incrowd.web.settings import Settings
+from incrowd.web.sso import SingleSignOn
 from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.service import QueryService, open_queries
@@ -78,11 +80,14 @@ def app(
     )
     writer = AuditLogWriter(stores.audit)
     spans = request_spans()
-    server.state.close = _closing((pool, quick, writer), settings.longest, _both(close, None if spans is None else spans.close))
+    server.state.close = _closing(
+        (pool, quick, writer), settings.longest, _both(close, None if spans is None else spans.close)
+    )
     limit = ConcurrencyLimit(settings.per_user, settings.queue)
+    sso = None if settings.sso is None else SingleSignOn.read(Path(settings.sso))
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
+        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects, sso
     )
     for group in _ROUTES:
         server.include_router(group.router)
