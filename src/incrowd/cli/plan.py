@@ -233,6 +233,7 @@ def _linked_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
 
 def _as_json(forecast: Forecast) -> dict[str, object]:
     from incrowd.workflows.plan.forecast import undeclared
+    from incrowd.workflows.policy.ledger_place import places
 
     left = forecast.standing.left if forecast.standing else None
     consent: dict[str, object] = {} if forecast.policy.gate is None else {"consent": forecast.policy.gate.sentence}
@@ -255,6 +256,7 @@ def _as_json(forecast: Forecast) -> dict[str, object]:
         "expectation": None if forecast.expectation is None else forecast.expectation.to_json(),
         "rehearsed": None if forecast.rehearsed is None else forecast.rehearsed.to_json(),
         "published": [column.to_json() for column in forecast.published],
+        "places": {place.name: {"value": place.value, "by": place.by} for place in places(forecast.policy)},
         "undeclared": undeclared(forecast.policy),
         "nearest": [{name: str(value) for name, value in asdict(nearest).items()} for nearest in forecast.nearest],
         "biased": [
@@ -265,9 +267,12 @@ def _as_json(forecast: Forecast) -> dict[str, object]:
 
 
 def _show(forecast: Forecast) -> None:
+    from incrowd.workflows.policy.ledger_place import places
+
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
+        *[(place.name, f"{place.value} ({place.by})") for place in places(forecast.policy) if place.changes],
         ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
