@@ -354,6 +354,8 @@ def _nearest(nearest: Nearest) -> str:
 
 def _defaults(forecast: Forecast) -> dict[str, str]:
     """Return the defaults that the policy relies on."""
+    from incrowd.workflows.registry import LEARNING
+
     section, levels = forecast.policy.section, getattr(forecast.policy.method, "levels", None)
     filled = {}
     if "unit" not in section.dataset.model_fields_set:
@@ -370,6 +372,9 @@ def _defaults(forecast: Forecast) -> dict[str, str]:
             rows = forecast.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is suppressed"
+        if column.bounds is not None and column.outside is None and not Role.IDENTIFIER.covers(column.role):
+            moved = "the nearest bound" if forecast.policy.plan.method in LEARNING else "open-ended labels"
+            filled[f"{name}.outside"] = moved
     if levels is not None and not isinstance(forecast.guarantee.loss, Syntactic):
         names = getattr(forecast.policy.method, "columns", ()) or [
             column.name for column in forecast.policy.schema.released

@@ -165,7 +165,7 @@ class Draft:
     @property
     def held_back(self) -> tuple[DraftColumn, ...]:
         """The columns that could be released, and why they are not."""
-        return tuple(column for column in self.columns if not column.released and len(column.section) > 1)
+        return tuple(column for column in self.columns if column.section["role"] == "withheld")
 
 
 def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftRequest()) -> Draft:  # noqa: B008 - frozen
