@@ -402,8 +402,13 @@ LINKED = (
         ),
         (
             f"{_LINKED}/synthesis.py",
-            "return Shares.of((1 - EVALUATION) * self.rho, tables, self.rounds, reach, self.one)",
+            "return Shares.of(spendable * self.rho, tables, self.rounds, reach, self.one)",
             "return Shares.of(2 * self.rho, tables, self.rounds, reach, self.one)",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "scale = gaussian_scale(work.detail * work.rho, len(work.pieces), reach)",
+            "scale = gaussian_scale(work.detail * work.rho, len(work.pieces), Sensitivity(1, 1))",
         ),
     ),
     *area(
@@ -414,6 +419,16 @@ LINKED = (
             f"{_LINKED}/output.py",
             "if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):",
             "if False:",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "spendable = 1 - EVALUATION - (self.detail if self.pieces else 0)",
+            "spendable = 1 - EVALUATION",
+        ),
+        (
+            "workflows/release/linked.py",
+            "rows[0] = DividedRows(sources[0], held_out)",
+            "rows[0] = sources[0]",
         ),
         (
             f"{_LINKED}/output.py",

@@ -196,8 +196,6 @@ def _release_to(
     if not terms.anyway:
         require_useful(read)
     if read.linked:
-        if terms.hold_out is not None:
-            raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
         published: PublishedRelease = _linked().release_linked(data, read, destination, progress, terms)
         return published
     order = _order(read, data, terms)
@@ -259,7 +257,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     if not terms.anyway:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier, terms.period)
-    steps = (*_hold_out(terms), *selected(policy, background, terms), *((Compare(),) if earlier else ()))
+    steps = (*held_out_steps(terms), *selected(policy, background, terms), *((Compare(),) if earlier else ()))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
@@ -281,7 +279,8 @@ def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[Prepared
     return delivery
 
 
-def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
+def held_out_steps(terms: ReleaseTerms) -> Iterator[Step]:
+    """Yield the step that holds people out, if any are."""
     if terms.hold_out is not None:
         yield HoldOut(terms.hold_out)
 
