@@ -337,8 +337,7 @@ def _period(certificate: Certificate) -> Problem | None:
         return None
     if (step.label, step.releases) != (account.label, account.releases):
         return Problem("the accounting is about another period, or another number of releases, than the steps")
-    here, paid = _both(account.spent), certificate.accounting
-    least = Decimal(paid.spent.epsilon if Decimal(paid.spent.epsilon).is_finite() else 0), Decimal(paid.spent.delta)
+    here, least = _both(account.spent), _both(certificate.accounting.spent)
     if account.published < 1 or any(part < whole for part, whole in zip(here, least, strict=True)):
         return Problem("the period has spent less than this release cost")
     return None

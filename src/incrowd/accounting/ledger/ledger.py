@@ -180,6 +180,10 @@ class Ledger:
         """Return what was charged to each period of a dataset alone."""
         return {key[0]: Amount.from_json(value["spent"]) for key, value in self._below(dataset, "period").items()}
 
+    def unbounded_periods(self, dataset: str) -> frozenset[str]:
+        """Return the periods to which something without an ε was charged."""
+        return frozenset(key[0] for key, value in self._below(dataset, "period").items() if value.get("unbounded"))
+
     def ended(self, dataset: str, series: str) -> bool:
         """Whether a series was closed."""
         return (series,) in self._below(dataset, "ended")

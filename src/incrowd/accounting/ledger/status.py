@@ -93,6 +93,8 @@ class BudgetStatus:
     periods: PeriodTotals | None = None
     here: Amount | None = None
     """What one period has lost, where an entry is about one: by what was charged for it and for every period."""
+    here_bounded: bool = True
+    """Whether all of that has an ε."""
 
     @property
     def epsilon(self) -> Decimal:
