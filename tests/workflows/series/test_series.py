@@ -16,6 +16,7 @@ from incrowd.methods.histograms.continual.method import Continual
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.members import Members
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
 from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
@@ -171,6 +172,63 @@ def test_a_period_whose_release_has_no_epsilon_is_never_said_to_cost_nothing(tmp
     assert outcome.passed, outcome.failure
     plain = run.certificate.to_json()
     assert caught(placed(plain, ("accounting", "period", "spent", "epsilon"), "0")) == "accounting"
+
+
+def visits(months: dict[str, list[str]]) -> pa.Table:
+    """Return one visit of each of these people to one ward in each month."""
+    lines = [(name, "B", f"{month}-07") for month, names in months.items() for name in names]
+    names = ("patient", "ward", "discharged")
+    return pa.table({name: pa.array([line[at] for line in lines], pa.string()) for at, name in enumerate(names)})
+
+
+PANEL = [f"p{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("february", "refusal"),
+    [
+        (PANEL, None),
+        (PANEL[6:] + [f"q{number}" for number in range(7)], None),  # other counts: no row is shared
+        (PANEL[1:], "1 left and 0 joined"),
+        ([*PANEL, "new"], "0 left and 1 joined"),
+        (PANEL[4:] + [f"q{number}" for number in range(4)], "4 left and 4 joined"),  # the counts are equal
+    ],
+)
+def test_people_of_tables_without_an_epsilon_are_compared_over_periods(
+    february: list[str], refusal: str | None, tmp_path: Path
+) -> None:
+    policy, data = policy_in(tmp_path, **FORM), visits({MONTHS[0]: PANEL, MONTHS[1]: february})
+    run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    if refusal is not None:
+        with pytest.raises(Refused, match=rf"isolate fewer than 5 people: of the cell ward B, {refusal}"):
+            run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+        assert not (tmp_path / "out" / MONTHS[1]).exists()
+        return
+    made = run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert any("people left a cell that both show" in step.sentence for step in made.certificate.steps)
+    outcome = verify(tmp_path / "out" / MONTHS[1], policy=policy)
+    assert outcome.passed, outcome.failure
+
+
+def test_a_period_again_without_an_epsilon_is_compared_row_by_row_and_a_lost_list_is_said(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, **FORM)
+    data = visits({MONTHS[0]: PANEL, MONTHS[1]: PANEL})
+    run = run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    fewer = visits({MONTHS[0]: PANEL[1:]})
+    with pytest.raises(Refused, match="the two differ by 1"):
+        run_period(fewer, policy, MONTHS[0], place(tmp_path / "again", MONTHS[0]), again=True)
+    (tmp_path / ".incrowd" / "internal" / run.certificate.id / "members.json").unlink()
+    made = run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert made.release is not None
+    assert any("not compared with the people of release" in note for note in made.release.notes)
+
+
+def test_people_are_compared_at_the_coarser_of_two_levels(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, **FORM)
+    fine = Members({"ward": 0}, {("B",): frozenset("ab"), ("Ärzte",): frozenset("c")}, "key")
+    top = policy.schema["ward"].hierarchy.height
+    raised = fine.raised({"ward": top}, policy)
+    assert list(raised.cells.values()) == [frozenset("abc")]
 
 
 @pytest.mark.parametrize(

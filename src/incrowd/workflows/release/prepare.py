@@ -141,6 +141,8 @@ def prepared_table(
 
 
 def _require_crowds(order: PolicyOrder, table: Table) -> None:
+    if order.policy.period is not None and order.plan.guarantee.syntactic:
+        import incrowd.workflows.release.members  # noqa: F401 - what follows the charge must not fail to load
     if order.background.earlier or order.background.consent is not None:
         from incrowd.workflows.consent.changes import require_crowds
 
