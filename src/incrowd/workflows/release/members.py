@@ -66,23 +66,23 @@ class Members:
 
 def members_in(policy: Policy, certificate: Certificate, folder: Path, table: Table) -> Members | None:
     """Return the people of each cell that a release shows; None where its certificate does not tell its cells."""
-    person, known = policy.schema.unit.column, levels_of(certificate)
+    person, stated = policy.schema.unit.column, levels_of(certificate)
     quasi = [
         column.name
         for column in policy.schema.released
         if column.role is Role.QUASI and column.name in certificate.schema.released
     ]
-    if person is None or not quasi or any(len(known.get(name, ())) != 1 for name in quasi):
+    if person is None or not quasi or any(len(stated.get(name, ())) != 1 for name in quasi):
         return None
-    levels, key = {name: known[name][0] for name in quasi}, FingerprintFile.of(policy).key()
+    levels, key = {name: stated[name][0] for name in quasi}, FingerprintFile.of(policy).key()
     try:
         tables = released_of(certificate, folder).tables
     except InvalidParameter:
         return None
-    if not tables or any(shown.blanks or not shown.faithful for shown in tables):
+    if not tables or any(visible.blanks or not visible.faithful for visible in tables):
         return None
     published = {
-        cell for shown in tables for cell in zip(*(shown.labels[name].to_pylist() for name in quasi), strict=True)
+        cell for visible in tables for cell in zip(*(visible.labels[name].to_pylist() for name in quasi), strict=True)
     }
     cells = Cells.of(policy.schema, levels, quasi)
     people = people_in_cells(table.engine, table.rows, cells, policy.schema[person]).people
