@@ -153,7 +153,7 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
     from incrowd.workflows.release.members import require_crowds_moved
 
     ours = released_of(new.certificate, new.folder)
-    notes = []
+    notes: list[str] = []
     for release in earlier:
         if release.certificate is None or release.folder is None:
             continue
