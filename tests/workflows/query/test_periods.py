@@ -57,7 +57,11 @@ def rows(lines: list[tuple[str, str, str | None]]) -> pa.Table:
     return pa.table({name: pa.array([line[place] for line in lines], pa.string()) for place, name in enumerate(names)})
 
 
-OTHERS = [("bob", "Ä", "2025-03-02"), ("eve", "B", "2025-04-02"), ("eve", "B", "2025-03-30")]
+OTHERS: list[tuple[str, str, str | None]] = [
+    ("bob", "Ä", "2025-03-02"),
+    ("eve", "B", "2025-04-02"),
+    ("eve", "B", "2025-03-30"),
+]
 
 
 @contextmanager
