@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.queries.language.hospital import opened
-from tests.replay import answers, batches, consent, crowds, golden, graphs, groups, linked, questions, tables
+from tests.replay import answers, batches, consent, crowds, golden, graphs, groups, linked, questions, series, tables
 
 
 def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
@@ -35,6 +35,8 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
         yield f"batch, {name}", partial(batches.parts, name, connection)
     for sql in groups.OPEN:
         yield f"unknown groups, {sql}", partial(groups.parts, sql, connection)
+    for strategy, limit in series.REPLAYED:
+        yield f"continual, {strategy}, {limit}", partial(series.parts, strategy, limit, step=9)
     for method, name in consent.GATED:
         yield f"consent, {method}, {name}", partial(consent.parts, method, name)
 

@@ -142,9 +142,13 @@ def _print_periods(overview: Overview, ledger: Ledger) -> None:
         for label, amount in sorted(ledger.spent_by_period(standing.dataset).items()):
             years.setdefault(label[:4] if label[:4].isdigit() else label, []).append(amount)
         most = max((float(amount.epsilon) for year in years.values() for amount in year), default=0.0)
-        rows = [(year, str(len(spent)), _bar_text(spent, most), _up(_sum(spent))) for year, spent in years.items()]
-        every = standing.periods.every
-        rows.append(("every period", "", "", _up(every)))
+        without = {label[:4] if label[:4].isdigit() else label for label in ledger.unbounded_periods(standing.dataset)}
+        rows = [
+            (year, str(len(spent)), _bar_text(spent, most), "no bound" if year in without else _up(_sum(spent)))
+            for year, spent in years.items()
+        ]
+        every = standing.periods
+        rows.append(("every period", "", "", "no bound" if every.unbounded else _up(every.every)))
         print_table(f"Periods of {standing.dataset}", rows, header=("year", "periods", "each", "spent together"))
 
 

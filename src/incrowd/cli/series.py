@@ -156,6 +156,8 @@ def _spent(period: PeriodStatus, chosen: Series) -> str:
         return ""
     if chosen.policy.releases is not None:
         return "with the series"
+    if not period.bounded:
+        return "no bound on the privacy loss"
     return cost_text(str(period.spent.epsilon), str(period.spent.delta))
 
 

@@ -217,6 +217,14 @@ class Calendar:
         inside = number_of(self.first, self.every) <= number <= number_of(self.last, self.every)
         return label_of(number, self.every) if inside else None
 
+    def reads(self, value: object) -> bool:
+        """Whether a value of the deciding column is a day or a moment that can be read.
+
+        >>> Calendar("at", Every.YEAR, "2025", "2026", "UTC").reads("31.03.2025 12:00")
+        False
+        """
+        return self._day(value) is not None
+
     def _day(self, value: object) -> date | None:
         if isinstance(value, str):
             try:

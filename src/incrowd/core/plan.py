@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from incrowd.core.coins import check_scale
 from incrowd.core.loss import Syntactic
@@ -99,7 +99,7 @@ class Plan:
         """Return an error after the charge as this plan reports it; the caller adds what is not refunded."""
         return error
 
-    def led_by(self, *steps: Step) -> Plan:
+    def led_by(self, *steps: Step) -> Self:
         """Return the plan with steps in front of its own; they must leave the guarantee as it is.
 
         A planned consent gate and a planned period stay in front of all.

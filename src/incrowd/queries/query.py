@@ -11,6 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from incrowd.core.calendar import Calendar
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
@@ -279,6 +280,17 @@ class QueryTerms:
 
 
 @dataclass(frozen=True)
+class DaysRead:
+    """The rows of one or more periods in a row: those whose deciding column holds one of these days."""
+
+    column: str
+    first: date
+    behind: date
+    """The first day that is not among them."""
+    periods: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Relation:
     """One table: what is declared about its columns, whose rows they are, or that everybody may see them.
 
@@ -286,7 +298,8 @@ class Relation:
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
     which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own.
-    `today` is the day that CURRENT_DATE means, if one was declared.
+    `today` is the day that CURRENT_DATE means, if one was declared.  `calendar` says which rows belong to which period;
+    where `days` are named, only rows of these periods are read, and nothing else of the table.
     """
 
     name: str
@@ -295,6 +308,8 @@ class Relation:
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
     ready: bool = False
     today: date | None = None
+    calendar: Calendar | None = None
+    days: DaysRead | None = None
 
     @property
     def private(self) -> bool:
@@ -308,8 +323,9 @@ class Relation:
 
     @property
     def askable(self) -> bool:
-        """Whether queries can be asked about it: they protect rows or people."""
-        return not self.private or self.unit.kind in (Kind.ROW, Kind.PERSON)
+        """Whether queries can be asked about it: they protect rows or people, or people in the one period they read."""
+        one = self.unit.kind is Kind.PERSON_PERIOD and self.days is not None and len(self.days.periods) == 1
+        return not self.private or self.unit.kind in (Kind.ROW, Kind.PERSON) or one
 
 
 @dataclass(frozen=True)

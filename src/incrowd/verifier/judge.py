@@ -250,7 +250,10 @@ def check_steps(statement: Statement, check: Check) -> Problem | None:
     period = period_of(statement.steps)
     if unit.kind is Kind.PERSON_PERIOD and period is None:
         return Problem("it protects a person in a period, and its steps name no period")
-    if period is not None and (period.label is None or not {period.column, period.arrival} <= {*statement.types, None}):
+    named = {*statement.types, None}  # an answer to a query names no columns of its table
+    if period is not None and (
+        period.label is None or (statement.types and not {period.column, period.arrival} <= named)
+    ):
         return Problem("its period is not named, or is read from a column that is not declared")
     own = replace(statement.basis, steps=own_steps(statement.steps))
     statement = replace(statement, basis=own)
@@ -331,14 +334,13 @@ def _both(amounts: Amounts) -> tuple[Decimal, Decimal]:
 def _period(certificate: Certificate) -> Problem | None:
     """Return a problem if the accounting is about another period than the steps, or counts too little; else None."""
     step, account = period_of(certificate.steps), certificate.accounting.period
-    if (step is None) != (account is None):
+    if (step is None or step.until is not None) != (account is None):
         return Problem("steps and accounting do not agree about a period")
     if step is None or account is None:
         return None
     if (step.label, step.releases) != (account.label, account.releases):
         return Problem("the accounting is about another period, or another number of releases, than the steps")
-    here, paid = _both(account.spent), certificate.accounting
-    least = Decimal(paid.spent.epsilon if Decimal(paid.spent.epsilon).is_finite() else 0), Decimal(paid.spent.delta)
+    here, least = _both(account.spent), _both(certificate.accounting.spent)
     if account.published < 1 or any(part < whole for part, whole in zip(here, least, strict=True)):
         return Problem("the period has spent less than this release cost")
     return None

@@ -11,11 +11,12 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.budget import Amount
-from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
+from incrowd.errors import BudgetExceeded, InvalidParameter, Refused, SourceInvalid
 from incrowd.methods.histograms.continual.method import Continual
 from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.members import Members
 from incrowd.workflows.release.recover import discard_hidden
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
@@ -76,6 +77,9 @@ def test_a_period_again_returns_what_was_published(tmp_path: Path) -> None:
     ledger = Series.of(policy).ledger
     assert ledger is not None
     assert ledger.standing("stays").totals.spent == Amount.up("0.1", 0)
+    (tmp_path / "out" / MONTHS[0] / "data.csv").write_text("ward,count\n", encoding="utf-8")
+    with pytest.raises(Refused, match="no longer what they were"):
+        run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     (tmp_path / "out" / MONTHS[0]).rename(tmp_path / "gone")
     with pytest.raises(Refused, match="nothing is drawn again"):
         run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
@@ -147,6 +151,114 @@ def test_a_changed_policy_is_refused_or_charged_in_sequence(tmp_path: Path) -> N
     zoned = policy_in(tmp_path, **{f"period__{name}": value for name, value in quarters.items()})
     with pytest.raises(Refused, match="a row can be in two periods"):
         run_period(rows(), zoned, "2025-Q2", place(tmp_path, "2025-Q2"))
+
+
+FORM = {
+    "release": {"method": "full-domain", "k": 5},
+    "budget": {"epsilon": 1, "unbounded": "a law orders it"},
+}
+
+
+def test_a_period_whose_release_has_no_epsilon_is_never_said_to_cost_nothing(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, **FORM)
+    run = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    account = run.certificate.accounting.period
+    assert account is not None
+    assert account.spent.epsilon == "Infinity"
+    (published, *_) = Series.of(policy).status()
+    assert published.to_json()["spent"]["epsilon"] == "Infinity"
+    page = (tmp_path / "out" / MONTHS[0] / "report.html").read_text(encoding="utf-8")
+    assert "What was charged for 2025-01 and for all periods: no bound." in page
+    outcome = verify(tmp_path / "out" / MONTHS[0], policy=policy, ledger=Series.of(policy).ledger)
+    assert outcome.passed, outcome.failure
+    plain = run.certificate.to_json()
+    assert caught(placed(plain, ("accounting", "period", "spent", "epsilon"), "0")) == "accounting"
+
+
+def visits(months: dict[str, list[str]]) -> pa.Table:
+    """Return one visit of each of these people to one ward in each month."""
+    lines = [(name, "B", f"{month}-07") for month, names in months.items() for name in names]
+    names = ("patient", "ward", "discharged")
+    return pa.table({name: pa.array([line[at] for line in lines], pa.string()) for at, name in enumerate(names)})
+
+
+PANEL = [f"p{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("february", "refusal"),
+    [
+        (PANEL, None),
+        (PANEL[6:] + [f"q{number}" for number in range(7)], None),  # other counts: no row is shared
+        (PANEL[1:], "1 left and 0 joined"),
+        ([*PANEL, "new"], "0 left and 1 joined"),
+        (PANEL[4:] + [f"q{number}" for number in range(4)], "4 left and 4 joined"),  # the counts are equal
+    ],
+)
+def test_people_of_tables_without_an_epsilon_are_compared_over_periods(
+    february: list[str], refusal: str | None, tmp_path: Path
+) -> None:
+    policy, data = policy_in(tmp_path, **FORM), visits({MONTHS[0]: PANEL, MONTHS[1]: february})
+    run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    if refusal is not None:
+        with pytest.raises(Refused, match=rf"isolate fewer than 5 people: of the cell ward B, {refusal}"):
+            run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+        assert not (tmp_path / "out" / MONTHS[1]).exists()
+        return
+    made = run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert any("people left a cell that both show" in step.sentence for step in made.certificate.steps)
+    outcome = verify(tmp_path / "out" / MONTHS[1], policy=policy)
+    assert outcome.passed, outcome.failure
+
+
+def test_a_period_again_without_an_epsilon_is_compared_row_by_row_and_a_lost_list_is_said(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, **FORM)
+    data = visits({MONTHS[0]: PANEL, MONTHS[1]: PANEL})
+    run = run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    fewer = visits({MONTHS[0]: PANEL[1:]})
+    with pytest.raises(Refused, match="the two differ by 1"):
+        run_period(fewer, policy, MONTHS[0], place(tmp_path / "again", MONTHS[0]), again=True)
+    (tmp_path / ".incrowd" / "internal" / run.certificate.id / "members.json").unlink()
+    made = run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert made.release is not None
+    assert any("not compared with the people of release" in note for note in made.release.notes)
+
+
+def test_people_are_compared_at_the_coarser_of_two_levels(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, **FORM)
+    fine = Members({"ward": 0}, {("B",): frozenset("ab"), ("Ärzte",): frozenset("c")}, "key")
+    top = policy.schema["ward"].hierarchy.height
+    raised = fine.raised({"ward": top}, policy)
+    assert list(raised.cells.values()) == [frozenset("abc")]
+
+
+@pytest.mark.parametrize(
+    ("dates", "changes", "message"),
+    [
+        (["31.01.2025", "2025-01-02"], {}, "column discharged: 1 cell is not a date"),
+        (
+            ["31.01.2025 12:00", "2025-01-02T00:00:00"],
+            {"columns__discharged__type": "text", "period__zone": "Europe/Berlin"},
+            "column discharged: 1 cell is not a moment in ISO 8601",
+        ),
+    ],
+)
+def test_dates_that_cannot_be_read_are_refused_before_the_charge(
+    dates: list[str], changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    policy = policy_in(tmp_path, **changes)
+    data = pa.table({"patient": ["p1", "p2"], "ward": ["B", "B"], "discharged": dates})
+    with pytest.raises(SourceInvalid, match=message):
+        run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    assert Series.of(policy).price() is None
+    assert [period.state for period in Series.of(policy).status()] == [State.OPEN] * 4
+
+
+def test_a_plan_says_for_how_many_periods_the_budget_is_enough(tmp_path: Path) -> None:
+    lines = dict(outlook_of(policy_in(tmp_path, budget={"epsilon": "1/4"})).lines)
+    assert lines["remaining now"] == "epsilon 0.25, delta 0: enough for 2 of 4 open periods"
+    assert outlook_of(policy_in(tmp_path)).covered == 10
+    assert "enough" not in dict(outlook_of(policy_in(tmp_path)).lines)["remaining now"]
 
 
 def test_releases_priced_together_cost_what_the_whole_series_costs(tmp_path: Path) -> None:

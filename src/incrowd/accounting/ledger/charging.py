@@ -19,11 +19,11 @@ from incrowd.accounting.ledger.datasets import Sets, Values, after, known_datase
 from incrowd.accounting.ledger.periods import (
     Bound,
     PeriodBook,
-    PeriodCharge,
     bounds,
     draw_release,
     of_unit,
     opened,
+    periods_of,
     recorded,
 )
 from incrowd.accounting.ledger.status import DatasetTerms, Totals
@@ -157,14 +157,14 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
     """
     if part["epsilon"] == INFINITE:
         free = _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
-        return {**free, **_periods(values, payer, payer.terms.budget, Amount(), body)}
+        return {**free, **_periods(values, payer, payer.terms.budget, None, body)}
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
     _within_allowance(payer, need)
     if budget is None:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
-    for bound in _bounds(values, payer, budget, PeriodCharge.of(body)):
+    for bound in _bounds(values, payer, budget, need, body):
         _within(need, bound.used, bound.limit, bound.name, payer.root)
     everyone, most = totals.everyone, totals.most
     if payer.analyst is None:
@@ -178,22 +178,24 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
     return {**sets, ("spent", payer.root): summed.to_json(), **_periods(values, payer, budget, need, body)}
 
 
-def _bounds(values: Values, payer: _Payer, budget: Budget, charge: PeriodCharge | None) -> Iterator[Bound]:
+def _bounds(values: Values, payer: _Payer, budget: Budget, need: Amount, body: Mapping[str, Any]) -> Iterator[Bound]:
     """Yield every bound of a budget: of the unit first, then those over periods."""
-    calendar = payer.terms.calendar
-    of_period = of_unit(values, payer.root, payer.terms.unit, charge)
+    calendar, labels = payer.terms.calendar, periods_of(body)
+    of_period = of_unit(values, payer.root, payer.terms.unit, labels)
     yield Bound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
     if calendar is not None:
-        yield from bounds(values, payer.root, calendar, budget, charge)
+        yield from bounds(values, PeriodBook(payer.root, calendar, budget), need, labels)
     if budget.total is not None:
         yield Bound(payer.totals.spent, budget.total, "the budget of all periods together")
 
 
-def _periods(values: Values, payer: _Payer, budget: Budget | None, need: Amount, body: Mapping[str, Any]) -> Sets:
+def _periods(
+    values: Values, payer: _Payer, budget: Budget | None, need: Amount | None, body: Mapping[str, Any]
+) -> Sets:
     calendar = payer.terms.calendar
     if calendar is not None:
         return recorded(values, PeriodBook(payer.root, calendar, budget), need, body)
-    if PeriodCharge.of(body) is not None:
+    if periods_of(body) is not None:
         raise InvalidParameter(f"dataset {payer.root} has no periods: it was registered without a calendar.")
     return {}
 

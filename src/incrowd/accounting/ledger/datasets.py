@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.accounting.ledger.periods import spent_in, totals_of_periods
+from incrowd.accounting.ledger.periods import spent_in, totals_of_periods, without_bound
 from incrowd.accounting.ledger.status import BudgetStatus, DatasetTerms, Totals
 from incrowd.core.calendar import Calendar
 from incrowd.core.unit import Kind, Unit
@@ -108,7 +108,8 @@ def standing_of(values: Values, root: str, label: str | None = None) -> BudgetSt
         return BudgetStatus(root, terms, totals_of(values, root))
     periods = totals_of_periods(values, root)
     here = None if label is None else periods.every.plus(spent_in(values, root, label))
-    return BudgetStatus(root, terms, totals_of(values, root), periods, here)
+    bounded = label is None or not without_bound(values, root, label)
+    return BudgetStatus(root, terms, totals_of(values, root), periods, here, bounded)
 
 
 def after(values: Values, sets: Sets) -> Values:

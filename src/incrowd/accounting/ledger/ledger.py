@@ -31,6 +31,7 @@ from incrowd.accounting.ledger.request import (
     charging,
     of_period,
     opening,
+    reading,
     registering,
     repeating,
     signed,
@@ -147,6 +148,18 @@ class Ledger:
         request = charging(self.price, list(starmap(Part, guarantees.items())), release, None)
         return self._enter(replace(of_period(request, period), declared=tuple(declared)))
 
+    def charge_periods(
+        self,
+        guarantees: Mapping[str, Guarantee],
+        release: str,
+        labels: Sequence[str],
+        analyst: str | None = None,
+        declared: Sequence[Declaration] = (),
+    ) -> Entry:
+        """Charge what reads the rows of some periods alone to each of them; it belongs to no series."""
+        request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst)
+        return self._enter(replace(reading(request, tuple(labels)), declared=tuple(declared)))
+
     def open_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> SeriesStatus:
         """Charge all releases of a series at once, if it is not open yet; return how it stands."""
         status = self.series(dataset, terms.name)
@@ -179,6 +192,10 @@ class Ledger:
     def spent_by_period(self, dataset: str) -> dict[str, Amount]:
         """Return what was charged to each period of a dataset alone."""
         return {key[0]: Amount.from_json(value["spent"]) for key, value in self._below(dataset, "period").items()}
+
+    def unbounded_periods(self, dataset: str) -> frozenset[str]:
+        """Return the periods to which something without an ε was charged."""
+        return frozenset(key[0] for key, value in self._below(dataset, "period").items() if value.get("unbounded"))
 
     def ended(self, dataset: str, series: str) -> bool:
         """Whether a series was closed."""
@@ -244,9 +261,11 @@ class Ledger:
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
         period: PeriodCharge | None = None,
+        reads: tuple[str, ...] | None = None,
     ) -> tuple[BudgetStatus, ...]:
         """Return the budget status after a charge, or refuse it; nothing is spent or written."""
-        request = of_period(charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst), period)
+        parts = list(starmap(Part, guarantees.items()))
+        request = reading(of_period(charging(self.price, parts, "preview", analyst), period), reads)
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))

@@ -1,8 +1,8 @@
 """Periods: what each period of a dataset has spent, which bounds a charge meets, and series that are charged at once.
 
-A release of one period is charged to that period; everything else (queries, series, releases of all rows) is charged to
-every period.  For a person in one period the loss is that of the period and of what is charged to every period; for a
-person in several periods these add up.
+A release of one period is charged to that period, a query that reads the rows of some periods to each of them, and
+everything else (other queries, series, releases of all rows) to every period.  For a person in one period the loss is
+that of the period and of what is charged to every period; for a person in several periods these add up.
 
 Source: McSherry 2009, parallel composition, for one period; sums for several (Rogers, Roth, Ullman & Vadhan 2016, also
 when a charge is chosen after earlier answers); any w periods in a row: Kellaris, Papadopoulos, Xiao & Papadias 2014.
@@ -28,18 +28,21 @@ Sets = dict[Key, Any]
 class PeriodTotals:
     """What was charged to every period, the largest sums of one period and of a window, and how many periods have one.
 
-    A window is as long as the budget says; its sum leaves out what is charged to every period.
+    A window is as long as the budget says; its sum leaves out what is charged to every period.  `unbounded` counts what
+    was charged to every period and has no ε: nothing bounds any period then.
     """
 
     every: Amount = field(default_factory=Amount)
     worst: Amount = field(default_factory=Amount)
     window: Amount = field(default_factory=Amount)
     published: int = 0
+    unbounded: int = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form stored in ledgers."""
         amounts = {name: getattr(self, name).to_json() for name in ("every", "worst", "window")}
-        return {**amounts, "published": self.published}
+        without = {"unbounded": self.unbounded} if self.unbounded else {}
+        return {**amounts, "published": self.published, **without}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> PeriodTotals:
@@ -47,7 +50,7 @@ class PeriodTotals:
         if stored is None:
             return cls()
         every, worst, window = (Amount.from_json(stored[name]) for name in ("every", "worst", "window"))
-        return cls(every, worst, window, stored["published"])
+        return cls(every, worst, window, stored["published"], stored.get("unbounded", 0))
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,17 @@ class PeriodCharge:
         return cls(stored["label"], stored["series"], stored["policy"], span, stored["again"])
 
 
+def periods_of(body: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the periods that a charge is charged to; None where that is every period.
+
+    >>> periods_of({"period": {"label": "2025-03"}}), periods_of({"reads": ["2025-03", "2025-04"]}), periods_of({})
+    (('2025-03',), ('2025-03', '2025-04'), None)
+    """
+    if body.get("period") is not None:
+        return (body["period"]["label"],)
+    return tuple(body["reads"]) if body.get("reads") is not None else None
+
+
 @dataclass(frozen=True)
 class Bound:
     """What counts against a bound already, the bound, and its name."""
@@ -109,15 +123,23 @@ def spent_in(values: Values, root: str, label: str) -> Amount:
     return Amount() if stored is None else Amount.from_json(stored["spent"])
 
 
-def of_unit(values: Values, root: str, unit: Unit, charge: PeriodCharge | None) -> Amount | None:
+def without_bound(values: Values, root: str, label: str) -> bool:
+    """Whether something without an ε was charged to a period, or to every one."""
+    stored = values(("period", root, label)) or {}
+    return bool(stored.get("unbounded") or totals_of_periods(values, root).unbounded)
+
+
+def of_unit(values: Values, root: str, unit: Unit, labels: tuple[str, ...] | None) -> Amount | None:
     """Return what one unit lost before a charge, where the unit is a person in a period; else None.
 
-    A charge to every period meets the period that has lost most.
+    A charge to every period meets the period that has lost most; a charge to some, the one among them that has.
     """
     if unit.kind is not Kind.PERSON_PERIOD:
         return None
     totals = totals_of_periods(values, root)
-    return totals.every.plus(totals.worst if charge is None else spent_in(values, root, charge.label))
+    if labels is not None and len(labels) > 1:
+        raise InvalidParameter("a person in a period is protected by charges to one period, or to every one.")
+    return totals.every.plus(totals.worst if labels is None else spent_in(values, root, labels[0]))
 
 
 def totals_of_periods(values: Values, root: str) -> PeriodTotals:
@@ -125,31 +147,84 @@ def totals_of_periods(values: Values, root: str) -> PeriodTotals:
     return PeriodTotals.from_json(values(("periods", root)))
 
 
-def bounds(
-    values: Values, root: str, calendar: Calendar, budget: Budget, charge: PeriodCharge | None
-) -> Iterator[Bound]:
-    """Yield the bounds of a budget over periods that a charge must meet beside the bound of its unit."""
-    totals = totals_of_periods(values, root)
+def bounds(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ...] | None) -> Iterator[Bound]:
+    """Yield the bounds of a budget over periods that a charge must meet beside the bound of its unit.
+
+    A charge to several periods is a charge to each of them: a window that holds two of them must allow it twice.
+    """
+    root, budget, totals = book.root, book.budget, totals_of_periods(values, book.root)
+    if budget is None:
+        return
     if budget.period is not None:
-        one = totals.worst if charge is None else spent_in(values, root, charge.label)
-        yield Bound(totals.every.plus(one), budget.period, "the budget of one period")
+        for one in [totals.worst] if labels is None else [spent_in(values, root, label) for label in labels]:
+            yield Bound(totals.every.plus(one), budget.period, "the budget of one period")
     if budget.window is not None:
         length, limit = budget.window
-        undated = spent_in(values, root, UNKNOWN)
-        dated = totals.window
-        if charge is not None and charge.label != UNKNOWN:
-            dated = _largest_window(values, root, calendar, charge.label, length)
-        yield Bound(totals.every.plus(undated).plus(dated), limit, f"the budget of {length} periods in a row")
+        for dated in [totals.window] if labels is None else _windows(values, book, need, labels):
+            used = totals.every.plus(spent_in(values, root, UNKNOWN)).plus(dated)
+            yield Bound(used, limit, f"the budget of {length} periods in a row")
 
 
-def recorded(values: Values, book: PeriodBook, need: Amount, body: Mapping[str, Any]) -> Sets:
-    """Return what a charge sets for the periods of a dataset: to one period, or to every period."""
-    root, calendar, budget = book.root, book.calendar, book.budget
-    totals, charge = totals_of_periods(values, root), PeriodCharge.of(body)
-    if charge is None:
-        return {("periods", root): replace(totals, every=totals.every.plus(need)).to_json()}
-    if charge.label != UNKNOWN or calendar.undated is not Undated.UNKNOWN:
-        number_of(charge.label, calendar.every)  # which refuses what is not a period; the policy says which are open
+def _windows(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ...]) -> Iterator[Amount]:
+    """Yield for each period the largest window with it, after what is charged to the periods before it."""
+    length, sets = (0 if book.budget is None or book.budget.window is None else book.budget.window[0]), Sets()
+
+    def after(key: Key) -> Any:
+        return sets[key] if key in sets else values(key)
+
+    for label in labels:
+        dated = label != UNKNOWN
+        yield (
+            _largest_window(after, book.root, book.calendar, label, length)
+            if dated
+            else totals_of_periods(values, book.root).window
+        )
+        sets |= _charged_to(after, book.root, label, need)
+
+
+def _charged_to(
+    values: Values, root: str, label: str, need: Amount | None, span: tuple[str, str] | None = None
+) -> Sets:
+    """Return what a charge to one period sets there; None is a charge without an ε, which is counted."""
+    stored = values(("period", root, label)) or {}
+    spent = spent_in(values, root, label).plus(need or Amount())
+    unbounded = stored.get("unbounded", 0) + (need is None)
+    moments = stored.get("span") if span is None else list(span)
+    without = {"unbounded": unbounded} if unbounded else {}
+    return {("period", root, label): {"spent": spent.to_json(), "span": moments, **without}}
+
+
+def recorded(values: Values, book: PeriodBook, need: Amount | None, body: Mapping[str, Any]) -> Sets:
+    """Return what a charge sets for the periods of a dataset: to some periods, or to every one; None has no ε."""
+    root, calendar = book.root, book.calendar
+    totals, labels, charge = totals_of_periods(values, root), periods_of(body), PeriodCharge.of(body)
+    if labels is None:
+        unbounded = totals.unbounded + (need is None)
+        summed = replace(totals, every=totals.every.plus(need or Amount()), unbounded=unbounded)
+        return {("periods", root): summed.to_json()}
+    for label in labels:
+        if label != UNKNOWN or calendar.undated is not Undated.UNKNOWN:
+            number_of(label, calendar.every)  # which refuses what is not a period; the policy says which are open
+    sets = Sets() if charge is None else _run(values, root, calendar, charge, body["release"])
+    for label in labels:
+        new = values(("period", root, label)) is None
+        sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)
+        spent = Amount.from_json(sets["period", root, label]["spent"])
+        totals = replace(totals, worst=totals.worst.worst(spent), published=totals.published + new)
+
+    def after(key: Key) -> Any:
+        return sets[key] if key in sets else values(key)
+
+    if book.budget is not None and book.budget.window is not None:
+        for label in labels:
+            if label != UNKNOWN:
+                largest = _largest_window(after, root, calendar, label, book.budget.window[0])
+                totals = replace(totals, window=totals.window.worst(largest))
+    return {**sets, ("periods", root): totals.to_json()}
+
+
+def _run(values: Values, root: str, calendar: Calendar, charge: PeriodCharge, release: str) -> Sets:
+    """Return what one release of a series sets; refuse one of a closed series, and one that was made before."""
     run = ("run", root, charge.series, charge.label)
     if values(("ended", root, charge.series)):
         raise Refused(f"the series {charge.series} of dataset {root} is closed: no further period is released.")
@@ -162,21 +237,7 @@ def recorded(values: Values, book: PeriodBook, need: Amount, body: Mapping[str, 
             else f"period {charge.label} of series {charge.series} was never released: leave out --again."
         )
     _refuse_overlap(values, root, calendar, charge)
-    place, new = ("period", root, charge.label), values(("period", root, charge.label)) is None
-    spent = spent_in(values, root, charge.label).plus(need)
-    sets: Sets = {
-        run: [*earlier, {"release": body["release"], "policy": charge.policy}],
-        place: {"spent": spent.to_json(), "span": None if charge.span is None else list(charge.span)},
-    }
-
-    def after(key: Key) -> Any:
-        return sets[key] if key in sets else values(key)
-
-    window = totals.window
-    if budget is not None and budget.window is not None and charge.label != UNKNOWN:
-        window = window.worst(_largest_window(after, root, calendar, charge.label, budget.window[0]))
-    summed = PeriodTotals(totals.every, totals.worst.worst(spent), window, totals.published + new)
-    return {**sets, ("periods", root): summed.to_json()}
+    return {run: [*earlier, {"release": release, "policy": charge.policy}]}
 
 
 def _largest_window(values: Values, root: str, calendar: Calendar, label: str, length: int) -> Amount:
@@ -217,6 +278,8 @@ def opened(values: Values, root: str, body: Mapping[str, Any]) -> Sets:
     fewer than planned is a function of the plan's outcome.
     """
     key = ("series", root, body["series"])
+    if values(("ended", root, body["series"])):
+        raise Refused(f"the series {body['series']} of dataset {root} is closed: nothing was charged.")
     if values(key) is not None:
         raise InvalidParameter(f"dataset {root} already has a series called {body['series']!r}.")
     if body["epsilon"] == "Infinity":

@@ -124,6 +124,15 @@ def of_period(request: Request, period: PeriodCharge | None) -> Request:
     return request if period is None else replace(request, body={**request.body, "period": period.to_json()})
 
 
+def reading(request: Request, labels: tuple[str, ...] | None) -> Request:
+    """Return the request to charge something to each of some periods; None leaves it to every period."""
+    if labels is None:
+        return request
+    if not labels or len(set(labels)) < len(labels) or len(request.datasets) != 1:
+        raise InvalidParameter("a charge to periods names each of them once, and is about one dataset.")
+    return replace(request, body={**request.body, "reads": list(labels)})
+
+
 def registering(declaration: Declaration) -> Request:
     """Return the request to register a dataset."""
     return Request("register", declaration.to_json(), (declaration.dataset,))

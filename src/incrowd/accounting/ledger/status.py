@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
-from incrowd.accounting.ledger.periods import PeriodTotals
+from incrowd.accounting.ledger.periods import PeriodTotals, periods_of
 from incrowd.core.calendar import Calendar
 from incrowd.core.codec import decode
 from incrowd.core.guarantee import Guarantee
@@ -93,6 +93,8 @@ class BudgetStatus:
     periods: PeriodTotals | None = None
     here: Amount | None = None
     """What one period has lost, where an entry is about one: by what was charged for it and for every period."""
+    here_bounded: bool = True
+    """Whether all of that has an ε."""
 
     @property
     def epsilon(self) -> Decimal:
@@ -220,8 +222,8 @@ class Entry:
     @property
     def period(self) -> str | None:
         """The period that a charge is about, if it is about one."""
-        stored = self.body.get("period")
-        return None if stored is None else str(stored["label"])
+        labels = periods_of(self.body) if self.kind == "charge" else None
+        return labels[0] if labels is not None and len(labels) == 1 else None
 
     @property
     def charged(self) -> tuple[Charged, ...]:

@@ -260,10 +260,19 @@ class Compare(Step):
     kind: ClassVar[str] = "compare with earlier releases"
     title: ClassVar[str] = "Compare"
 
-    sentence = (
-        "Before it appears, the release is compared with earlier ones about the same people: it is refused if in a "
-        "cell that both show the numbers of rows differ by fewer than k."
-    )
+    periods: bool | None = None
+    """Whether some of them are of other periods, and so of other rows."""
+
+    @property
+    def sentence(self) -> str:
+        others = (
+            " With releases of other periods its people are compared: it is refused if fewer than k people left a cell "
+            "that both show, or joined it."
+        )
+        return (
+            "Before it appears, the release is compared with earlier ones about the same people: it is refused if in a "
+            f"cell that both show the numbers of rows differ by fewer than k.{others if self.periods else ''}"
+        )
 
     def amend(self, claim: Claim) -> Claim:
         """Add what publication itself shows."""

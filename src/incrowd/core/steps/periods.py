@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.calendar import UNKNOWN, Calendar, Every, Undated
+from incrowd.core.calendar import UNKNOWN, Calendar, Every, Undated, label_of, number_of
 from incrowd.core.claims.claim import proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Step
 from incrowd.core.terms import Condition, Exposure
 from incrowd.core.unit import Kind
 from incrowd.core.words import counted
+from incrowd.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -37,7 +38,8 @@ class ReadPeriod(Step):
     one (McSherry 2009).  For a person in several periods the losses add up, never as those of a group: each period has
     randomness of its own.
 
-    `label` is None in a plan for any period.  `releases` is their number where they were charged at once.
+    `label` is None in a plan for any period.  `releases` is their number where they were charged at once.  A query can
+    read several periods in a row, from `label` until `until`.
     """
 
     kind: ClassVar[str] = "read one period"
@@ -53,10 +55,24 @@ class ReadPeriod(Step):
     undated: Undated = Undated.DROP
     arrival: str | None = None
     releases: int | None = None
+    until: str | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None:
             self.calendar.require(self.label)
+        if self.until is not None and self.periods is None:
+            raise InvalidParameter("periods that are read together follow each other, the first one before the last.")
+
+    @property
+    def periods(self) -> tuple[str, ...] | None:
+        """The periods that are read; None where none is chosen, or where these are not periods in a row."""
+        if self.label is None:
+            return None
+        if self.until is None:
+            return (self.label,)
+        numbers = [number_of(self.calendar.require(end), self.every) for end in (self.label, self.until)]
+        listed = tuple(label_of(number, self.every) for number in range(numbers[0], numbers[1] + 1))
+        return listed if len(listed) > 1 else None
 
     @classmethod
     def of(cls, calendar: Calendar, label: str | None, releases: int | None) -> ReadPeriod:
@@ -64,6 +80,11 @@ class ReadPeriod(Step):
         first, last, zone = calendar.first, calendar.last, calendar.zone
         rules = (first, last, label, zone, calendar.undated, calendar.arrival)
         return cls(calendar.column, calendar.every, *rules, releases)
+
+    @classmethod
+    def among(cls, calendar: Calendar, labels: tuple[str, ...]) -> ReadPeriod:
+        """Return the step that reads one period of a calendar, or several in a row."""
+        return replace(cls.of(calendar, labels[0], None), until=labels[-1] if len(labels) > 1 else None)
 
     @property
     def calendar(self) -> Calendar:
@@ -73,6 +94,8 @@ class ReadPeriod(Step):
     @property
     def sentence(self) -> str:
         which = f"one {self.every}" if self.label is None else self.label
+        if self.until is not None:
+            which = f"{self.label} to {self.until}"
         where = self.arrival or self.column
         read = f"Only rows of {which} take part, by their own date in “{where}”"
         zone = f", read in the time zone {self.zone}" if self.zone else ""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from incrowd.core.calendar import Calendar
@@ -209,6 +210,34 @@ class PeriodFilter:
         undated = self.calendar.period_of(None) == self.label
         mask: NDArray[np.bool_] = np.append(inside, undated)[indices]
         return mask
+
+
+@dataclass
+class UnreadMoments:
+    """Counts cells of a column of moments that hold something, and those among them that are no moment.
+
+    >>> from incrowd.core.calendar import Every
+    >>> years = Calendar("at", Every.YEAR, "2025", "2026", "UTC")
+    >>> cells = UnreadMoments(years, "at")
+    >>> cells.add(pa.record_batch({"at": ["2025-03-31T12:00:00Z", "31.03.2025 12:00", "", None]}))
+    >>> cells.unread
+    1
+    """
+
+    calendar: Calendar
+    name: str
+    unread: int = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        counts = pc.value_counts(batch.column(self.name)).to_pylist()
+        self.unread += sum(
+            one["counts"]
+            for one in counts
+            if one["values"] is not None and str(one["values"]).strip() and not self.calendar.reads(one["values"])
+        )
+
+    def merge(self, other: UnreadMoments) -> None:
+        self.unread += other.unread
 
 
 @dataclass(frozen=True, eq=False)

@@ -168,7 +168,7 @@ def own_rows(query: exp.Query, names: Sequence[str], most: int, decimals: Collec
     return _first(query, _numbered(twins, exp.RowNumber(), [PERSON], order), most)
 
 
-def with_owned(table: exp.Table, names: Sequence[str], person: exp.Column) -> exp.Select:
+def with_owned(table: exp.Expr, names: Sequence[str], person: exp.Column) -> exp.Select:
     """Return columns of the rows of a table that say whose they are, each with how many of them that person has.
 
     >>> table = exp.Table(this=exp.to_identifier("t"), alias=exp.TableAlias(this=exp.to_identifier("t0")))

@@ -176,6 +176,10 @@ def _extent(declared: Column, *, open_ended: bool) -> ExpressionDomain:
     return replace(extent, optional=True)
 
 
+_OTHER_UNIT = (
+    "this dataset protects a person in a period, so a query reads the rows of one period: compare its day with "
+    "constants in WHERE, such as day >= '2025-03-01' AND day < '2025-04-01'."
+)
 _TAKEN = "its name is used by the engine. Let the owner of the data rename it."
 _IDENTIFIES = "it identifies people. Ask about other columns."
 _DRAFTED = "what it can hold was drafted from the rows. Let the owner of the data name a public source for it."
@@ -187,7 +191,11 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
     They are read where an engine holds them ready, or made from the table as it is by the very tree that made those.
     """
     if not relation.askable:
-        raise QueryRefused(f"queries protect rows or people, and {relation.name!r} declares something else.")
+        raise QueryRefused(
+            _OTHER_UNIT
+            if relation.calendar is not None
+            else f"queries protect rows or people, and {relation.name!r} declares something else."
+        )
     person = relation.unit.column if relation.private else None
     used = _used(relation, context)
     fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]
@@ -243,15 +251,32 @@ def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | No
     """Return columns of a table after their rules, and whose each row is."""
     trees = [sql.alias(clean.meaning.tree, item) for item, clean in used.items()]
     keeps = [keep for clean in used.values() for keep in clean.keeps]
-    source: exp.Expr = _table(relation.name)
+    source = _source(relation, used, person)
     if person is not None:
         trees.append(sql.alias(sql.column(person, BASE), PERSON))
         keeps.append(sql.present(sql.column(person, BASE)))
         if relation.unit.more is not None:
-            owned = with_owned(_table(relation.name), [*used, person], sql.column(person, BASE))
+            owned = with_owned(source, [*used, person], sql.column(person, BASE))
             source = sql.subquery(owned, BASE)
             keeps.append(sql.operation(exp.LTE, sql.column(PLACE, BASE), sql.constant(relation.unit.max_rows)))
     return sql.select(trees, source, sql.every(keeps))
+
+
+def _source(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Expr:
+    """Return a table as it is; of one of which some periods are read, the rows of these and no others.
+
+    The day of a row decides as it stands in the table, before any rule about values.
+    """
+    table, days = _table(relation.name), relation.days
+    if days is None:
+        return table
+    names, day = dict.fromkeys([*used, *([] if person is None else [person])]), sql.column(days.column, BASE)
+    inside = [
+        sql.operation(exp.GTE, day, sql.constant(days.first)),
+        sql.operation(exp.LT, day.copy(), sql.constant(days.behind)),
+    ]
+    columns = [sql.alias(sql.column(name, BASE), name) for name in names]
+    return sql.subquery(sql.select(columns, table, sql.every(inside)), BASE)
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import is_stored
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.numbers import WIDEST
@@ -358,7 +358,7 @@ def _counts(aggregate: Aggregate, unit: Unit) -> tuple[Statistic, ...]:
         case AggregateKind.ROWS:
             return (Statistic(Of.ROWS),)
         case AggregateKind.PEOPLE:
-            if unit.kind is not Kind.PERSON:
+            if not unit.kind.of_people:
                 raise InvalidParameter("people can be counted only where the unit of privacy is a person.")
             return (Statistic(Of.PEOPLE, aggregate.value),)
         case AggregateKind.DISTINCT:
@@ -372,7 +372,7 @@ def _counting(needed: dict[Statistic, None], unit: Unit) -> Statistic:
     for statistic in (Statistic(Of.PEOPLE), Statistic(Of.ROWS)):
         if statistic in needed:
             return statistic
-    return Statistic(Of.PEOPLE if unit.kind is Kind.PERSON else Of.ROWS)
+    return Statistic(Of.PEOPLE if unit.kind.of_people else Of.ROWS)
 
 
 def _bounded(aggregate: Aggregate) -> Value:

@@ -13,7 +13,7 @@ from incrowd.core.loss import Approximate, Laplace, Loss, Pure, Sampled, Sequenc
 from incrowd.core.steps.samples import AMPLIFIED, COINS, SecretSample
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, inside, steps_of, walk
 from incrowd.core.terms import Assumption, Condition, Theorem
-from incrowd.core.unit import Kind, Unit
+from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
 from incrowd.queries.query import ContributionBounds
@@ -169,7 +169,7 @@ class BoundContribution(Step):
         losses = parts.losses(self.rows, unit)
         if not losses:
             return StepGuarantee()
-        person = PERSON if unit.kind is Kind.PERSON else ROW
+        person = PERSON if unit.kind.of_people else ROW
         return StepGuarantee(together(losses), parts.reasons(unit), frozenset({person, LEDGER, BEFORE}))
 
 

@@ -70,9 +70,12 @@ class Budgets:
                     "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
                 )
 
-    def preview(self, guarantees: Mapping[str, Guarantee], analyst: str | None) -> None:
+    def preview(
+        self, guarantees: Mapping[str, Guarantee], analyst: str | None, periods: tuple[str, ...] | None = None
+    ) -> None:
         """Refuse what the ledger would refuse to charge; nothing is charged."""
-        self.ledger.preview(guarantees, analyst, [self.bonds[name].declaration for name in guarantees])
+        declared = [self.bonds[name].declaration for name in guarantees]
+        self.ledger.preview(guarantees, analyst, declared, reads=periods)
 
 
 def _after(left: Amount | None, cost: Amount) -> Amount | None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from incrowd.core.domain import Type
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.unit import Unit
 from incrowd.engines.sql.engine import QueryTables
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
@@ -19,6 +20,7 @@ from incrowd.queries.batch import Batch, batch
 from incrowd.queries.combined_measurement import measure
 from incrowd.queries.language.interpretation import interpret
 from incrowd.queries.language.outer import answer_columns
+from incrowd.queries.language.periods import reading_periods
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
@@ -60,6 +62,8 @@ class PlannedQuery:
     places: tuple[int, ...] = (0,)
     columns: tuple[tuple[str, Type], ...] = ()
     """The names and types of the answer's columns, of a single query."""
+    periods: tuple[str, ...] | None = None
+    """The periods that it is charged to, where it reads the rows of these alone; None for every one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +122,16 @@ class QueryPlanner:
 
     def _plan(self, request: QueryRequest) -> PlannedQuery:
         check_account(request)
-        query = interpret(request.sql, self.catalog, self._max_groups)
+        catalog, days = reading_periods(request.sql, self.catalog)
+        query = interpret(request.sql, catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in query.datasets)
         if not policies:
             raise Refused("this query reads public tables only: nobody needs protection from its answer.")
         measured = measure(query, policies[0].schema.unit, request.terms)
-        guarantees = measured.plan.over({policy.name: policy.schema.unit for policy in policies})
+        plan, periods = measured.plan, None if days is None else days.periods
+        if periods is not None and policies[0].calendar is not None:
+            plan = plan.led_by(ReadPeriod.among(policies[0].calendar, periods))
+        guarantees = plan.over({policy.name: policy.schema.unit for policy in policies})
         if request.account is None:
             check_highest_cost(self.policies, guarantees, request.analyst)
         units = max(map(declared_units, policies))
@@ -135,15 +143,16 @@ class QueryPlanner:
             return (QueryEstimate(query.text, measured.expected),)
 
         return PlannedQuery(
-            measured.plan,
+            plan,
             estimates,
             measured.statistics,
-            tuple(filter(None, caps)),
+            (*filter(None, caps), *_charged_to(policies, periods)),
             guarantees,
             policies,
             self._query_id({"text": query.text}, request, policies),
             steps,
             columns=answer_columns(query),
+            periods=periods,
         )
 
     def _plan_batch(self, request: BatchRequest) -> PlannedQuery:
@@ -198,6 +207,15 @@ class QueryPlanner:
         sections = [policy.section.queries for policy in self.policies]
         limits = [queries.max_groups for queries in sections if queries is not None and queries.max_groups is not None]
         return min(limits, default=None)
+
+
+def _charged_to(policies: Sequence[Policy], periods: tuple[str, ...] | None) -> Iterator[str]:
+    """Say which periods a query is charged to, where its dataset has periods."""
+    if periods is not None:
+        listed = periods[0] if len(periods) == 1 else f"each of {periods[0]} to {periods[-1]}"
+        yield f"It reads the rows of {listed} alone, and is charged to {'it' if len(periods) == 1 else 'them'}."
+    elif any(policy.calendar is not None for policy in policies):
+        yield "It may read the rows of all periods, and is charged to every one."
 
 
 def numbered(number: int) -> AbstractContextManager[None]:

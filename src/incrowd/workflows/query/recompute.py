@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incrowd.core.steps.around import period_of
 from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.queries.batch import Batch
 from incrowd.queries.combined_measurement import CombinedMeasurement
 from incrowd.queries.language.interpretation import interpret
+from incrowd.queries.language.periods import reading_periods
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import Measurement, measurement
 from incrowd.queries.query import Catalog, Query
@@ -38,6 +40,11 @@ def recomputed_plan(certificate: Certificate, policy: Policy) -> Plan | Problem:
     if not tables <= set(relations) or any(relations[name].dataset is None for name in tables):
         return Problem("it reads tables of other policies, or public ones whose rows are not here", undecided=True)
     catalog = Catalog(tuple(relations.values()))
+    read = period_of(certificate.steps)
+    if read is not None:
+        catalog, days = reading_periods(understood[0].question if len(understood) == 1 else "", catalog)
+        if days is None or days.periods != read.periods:
+            return Problem("its query reads other periods than its steps name")
     combined = next((step for step in certificate.steps if isinstance(step, Combine)), None)
     if combined is not None:
         return _recombined(combined, understood, catalog, certificate, policy)

@@ -99,7 +99,7 @@ def open_tables(
 def relations_of(policy: Policy) -> Iterator[Relation]:
     """Yield the tables of a policy as queries see them, the main table first; no row is read."""
     today = policy.section.queries.today if policy.section.queries is not None else None
-    yield Relation(main_table(policy), policy.schema, policy.name, today=today)
+    yield Relation(main_table(policy), policy.schema, policy.name, today=today, calendar=policy.calendar)
     for other in policy.tables:
         yield Relation(other.name, other.schema, None if other.public else policy.name, today=today)
 

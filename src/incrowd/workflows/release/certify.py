@@ -10,7 +10,7 @@ from decimal import Decimal
 
 from incrowd import __version__
 from incrowd.accounting.budget import Amount, plain
-from incrowd.accounting.ledger.status import BudgetStatus, Charged
+from incrowd.accounting.ledger.status import INFINITY, BudgetStatus, Charged
 from incrowd.core.certificate import (
     NONCE_BYTES,
     Accounting,
@@ -150,7 +150,9 @@ def _period(charged: Charged, standing: BudgetStatus, label: str) -> PeriodAccou
     if standing.periods is None or standing.here is None:
         return None
     releases = None if charged.series is None else charged.series.releases
-    return PeriodAccount(label, standing.periods.published, Amounts(**standing.here.to_json()), releases)
+    here = standing.here.epsilon if standing.here_bounded else INFINITY
+    spent = Amounts(_text(here), _text(standing.here.delta))
+    return PeriodAccount(label, standing.periods.published, spent, releases)
 
 
 def place_of(anchor: Anchor) -> LedgerPlace:

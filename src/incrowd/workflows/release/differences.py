@@ -19,6 +19,8 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.certificate import Certificate
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import Syntactic
+from incrowd.core.steps.around import period_of
+from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import Step
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.methods.shared.outcome import ReleasedTuples
@@ -29,6 +31,7 @@ from incrowd.workflows.policy.policy import Policy
 
 if TYPE_CHECKING:
     from incrowd.workflows.assess.released import Levels, ReadRelease
+    from incrowd.workflows.release.members import Members
 
 _NAMED = 3
 Cell = tuple[str | None, ...]
@@ -58,6 +61,8 @@ class Written:
     certificate: Certificate
     folder: Path
     k: int | None
+    members: Members | None = None
+    """Who is in which cell, where it is a release of one period."""
 
 
 def is_form(guarantee: Guarantee) -> bool:
@@ -112,6 +117,8 @@ def _linked_files(policy: Policy, release: Earlier, value: str | None) -> Iterat
     certificate = release.certificate
     if certificate is None or release.folder is None or certificate.dataset.name != policy.name:
         return
+    if other_period(period_of(certificate.steps), period_of(policy.plan.steps)):
+        return
     made = _step(certificate.steps, _TABULATE)
     suppressed = _step(certificate.steps, _SUPPRESS)
     ours = (_step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS))
@@ -126,22 +133,34 @@ def _step(steps: Sequence[Step], kind: str) -> Any:
     return next((step for step in steps if step.kind == kind), None)
 
 
+def other_period(one: ReadPeriod | None, other: ReadPeriod | None) -> bool:
+    """Whether two releases read rows of different periods of one calendar, and so no row in common."""
+    if one is None or other is None or not one.calendar.follows(other.calendar):
+        return False
+    return one.label != other.label
+
+
 def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tuple[str, ...]:
     """Refuse a release whose difference to an earlier one isolates fewer than k people; return what was not compared.
 
     The cells are those of the quasi-identifiers that both tables have, each at the coarser of its two levels; where a
-    certificate does not name the level, labels are compared as they are.
+    certificate does not name the level, labels are compared as they are.  With a release of another period no row is
+    shared, so the people of each cell are compared instead.
     """
     if not earlier:
         return ()
     from incrowd.workflows.assess.released import released_of  # loaded before the charge, for `require_crowds`
+    from incrowd.workflows.release.members import require_crowds_moved
 
     ours = released_of(new.certificate, new.folder)
-    notes = []
+    notes: list[str] = []
     for release in earlier:
         if release.certificate is None or release.folder is None:
             continue
         k = max(filter(None, (new.k, release.k)), default=0)
+        if other_period(period_of(new.certificate.steps), period_of(release.certificate.steps)):
+            notes.extend(require_crowds_moved(new.members, release.release, k, policy))
+            continue
         try:
             old = released_of(release.certificate, release.folder)
             pairs = [(one, other) for one in _tables(ours) for other in _tables(old)]

@@ -48,6 +48,7 @@ class ChargeTarget:
     `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
     holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
     A release of one `period` is charged to that; one of a `series` was charged with all others, at the first period.
+    A query that `reads` the rows of some periods alone is charged to each of them.
     With a `key`, the ledger charges once, however often the release is tried.
     """
 
@@ -60,6 +61,7 @@ class ChargeTarget:
     period: PeriodCharge | None = None
     series: SeriesTerms | None = None
     key: str | None = None
+    reads: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
     if target.account is None:
         if target.period is not None:
             return ledger.charge_period(guarantees, target.release, target.period, declarations)
+        if target.reads is not None:
+            return ledger.charge_periods(guarantees, target.release, target.reads, target.analyst, declarations)
         return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.key)
     if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
@@ -141,7 +145,8 @@ def _would_refuse(guarantees: Mapping[str, Guarantee], ledger: Ledger, target: C
     if target.account is not None:  # its budget was charged when the account was carved out
         return False
     try:
-        ledger.preview(guarantees, target.analyst, [bond.declaration for bond in target.bonds], target.period)
+        declared = [bond.declaration for bond in target.bonds]
+        ledger.preview(guarantees, target.analyst, declared, target.period, target.reads)
     except Refused:
         return True
     return False

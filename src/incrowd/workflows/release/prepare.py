@@ -10,19 +10,22 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.request import SeriesTerms
 from incrowd.core.certificate import Columns
+from incrowd.core.domain import Type
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.linked import LinkedSchema
 from incrowd.core.plan import Output, Plan
 from incrowd.core.rounding import exact
-from incrowd.core.schema import Schema
+from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
-from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodFilter
+from incrowd.engines.local.views import Consenting, DividedRows, HeldOut, PeriodFilter, UnreadMoments
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import Local, engine_of, settings_for
 from incrowd.errors import InvalidParameter, Refused, SourceInvalid
@@ -138,6 +141,8 @@ def prepared_table(
 
 
 def _require_crowds(order: PolicyOrder, table: Table) -> None:
+    if order.policy.period is not None and order.plan.guarantee.syntactic:
+        import incrowd.workflows.release.members  # noqa: F401 - what follows the charge must not fail to load
     if order.background.earlier or order.background.consent is not None:
         from incrowd.workflows.consent.changes import require_crowds
 
@@ -162,7 +167,9 @@ def prepare(
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
-    admitted = _in_period(policy, engine, source, _admitted(engine, source, policy, order.background.consent))
+    people = _admitted(engine, source, policy, order.background.consent)
+    _require_dates(policy, engine, people or source)
+    admitted = _in_period(policy, engine, source, people)
     reading = source if policy.calendar is None else _in_period(policy, engine, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
     fingerprint = _fingerprint(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
@@ -189,6 +196,25 @@ def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
     from incrowd.workflows.release.running import running_rows
 
     return running_rows(policy, ledger, table)
+
+
+def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:
+    """Refuse a source with dates that cannot be read: their rows would be in no period, without notice."""
+    calendar = policy.calendar
+    if calendar is None:
+        return
+    name = calendar.decides
+    stored = engine.types(rows, [name])[name]
+    if policy.schema[name].type is Type.DATE and not pa.types.is_date(stored):
+        engine.marks(rows, Schema((Column(name, type=Type.DATE),)), bytes(32))
+    if policy.schema[name].type is Type.TEXT and not pa.types.is_timestamp(stored):
+        unread = engine.learn(rows, [name], partial(UnreadMoments, calendar, name)).unread
+        if unread:
+            cells = "1 cell is not a moment" if unread == 1 else f"{unread:,} cells are not moments"
+            raise SourceInvalid(
+                f"column {name}: {cells} in ISO 8601, such as 2025-03-31T23:30:00Z, so the rows would be in no period; "
+                "nothing was released and nothing was charged. Correct them, or empty the cells of rows without a date."
+            )
 
 
 def _in_period(policy: Policy, engine: Engine, source: Rows, admitted: Rows | None) -> Any:
@@ -241,7 +267,9 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     """
     require_outside_rules(policy)
     source = open_data(data, policy, engine)
-    rows = _in_period(policy, engine, source, _admitted(engine, source, policy, admit(policy, data))) or source
+    people = _admitted(engine, source, policy, admit(policy, data))
+    _require_dates(policy, engine, people or source)
+    rows = _in_period(policy, engine, source, people) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     fingerprint = _fingerprint(engine, rows, policy, key, progress)
     ledger = find_book(policy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -15,7 +15,7 @@ from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.core.certificate import Certificate
 from incrowd.core.plan import Plan
 from incrowd.core.rounding import exact
-from incrowd.core.steps.around import ChosenByScores, Compare, HoldOut, Rerun
+from incrowd.core.steps.around import ChosenByScores, Compare, HoldOut, Rerun, period_of
 from incrowd.core.steps.samples import SecretSample
 from incrowd.core.steps.step import Step, walk
 from incrowd.core.table import Opened, Progress, Table
@@ -40,7 +40,15 @@ from incrowd.workflows.release.deliver import (
     published_output,
     write_internal,
 )
-from incrowd.workflows.release.differences import Written, earlier_releases, hold_against, require_linked
+from incrowd.workflows.release.differences import (
+    Earlier,
+    Written,
+    earlier_releases,
+    hold_against,
+    is_form,
+    other_period,
+    require_linked,
+)
 from incrowd.workflows.release.keyed import alone_with, finished, key_digest
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
@@ -49,6 +57,7 @@ from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 
 if TYPE_CHECKING:
     from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
+    from incrowd.workflows.release.members import Members
 
 
 @dataclass(frozen=True)
@@ -257,11 +266,19 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     if not terms.anyway:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier, terms.period)
-    steps = (*held_out_steps(terms), *selected(policy, background, terms), *((Compare(),) if earlier else ()))
+    steps = (*held_out_steps(terms), *selected(policy, background, terms), *_compared(policy, earlier))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
     return order
+
+
+def _compared(policy: Policy, earlier: Sequence[Earlier]) -> Iterator[Step]:
+    """Yield the step that compares a release with earlier ones, where there are some."""
+    own = period_of(policy.plan.steps)
+    before = [period_of(release.certificate.steps) for release in earlier if release.certificate is not None]
+    if earlier:
+        yield Compare(True if any(other_period(one, own) for one in before) else None)
 
 
 def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[PreparedTable]:
@@ -298,13 +315,18 @@ def _accompany(
 ) -> tuple[str, ...]:
     """Compare what was written with earlier releases, and write what only the data holder may know."""
     policy, background, prepared = order.policy, order.background, made.opened
-    written = Written(certificate, stage.public, order.plan.smallest_class)
-    notes = hold_against(written, background.earlier, policy)
     table = Table(policy.schema, prepared.reading, prepared.engine)
+    members = _members(policy, certificate, stage.public, table)
+    written = Written(certificate, stage.public, order.plan.smallest_class, members)
+    notes = hold_against(written, background.earlier, policy)
     people = _participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
     internal = write_internal(stage, order, folder, prepared.key, source)
     keep_participants(internal, people)
+    if members is not None:
+        from incrowd.workflows.release.members import keep_members
+
+        keep_members(internal, members)
     if prepared.held_out is not None:
         keep_held_out(prepared.held_out, internal)
     holder = getattr(made.output, "holder", None)
@@ -316,6 +338,15 @@ def _accompany(
 
         keep_steps(internal, stages, made.output.quasi)
     return (*prepared.notes, *notes, *_few_retained(policy, certificate, made.output, prepared.source))
+
+
+def _members(policy: Policy, certificate: Certificate, folder: Path, table: Table) -> Members | None:
+    """Return who is in which cell of a release without an ε of one period; the module was loaded before the charge."""
+    if policy.period is None or not is_form(policy.plan.guarantee):
+        return None
+    from incrowd.workflows.release.members import members_in
+
+    return members_in(policy, certificate, folder, table)
 
 
 def _participants(

@@ -251,20 +251,23 @@ def _periods(certificate: Certificate, total: Odds) -> tuple[LabelLine, ...]:
     everywhere = f"For somebody in all {counted(account.published, 'period')} published so far, with everything else "
     whole = f"{everywhere}charged to this dataset: {total.numbers if total.bounded else 'no bound'}."
     spent = Odds.of(account.spent)
+    here = spent.numbers if spent.bounded else "no bound"
     if account.releases is not None:
         planned = counted(account.releases, "release")
         short = f"{planned} charged together"
         own = f"All {planned} together, for somebody in every one: {Odds.of(certificate.accounting.spent).numbers}."
     elif unit.kind is Kind.PERSON_PERIOD:
-        short = f"{account.label}: {spent.numbers}"
+        short = f"{account.label}: {here}"
         own = (
-            f"Adding or removing one person's rows of {account.label}, in every version of the file, changes the "
+            f"Nothing bounds what can be concluded about one person's rows of {account.label}."
+            if not spent.bounded
+            else f"Adding or removing one person's rows of {account.label}, in every version of the file, changes the "
             f"probability of any result by a factor e^ε at most, plus δ: {spent.numbers}. For somebody in several "
             "periods these add up."
         )
     else:
-        short = f"{account.label}: {spent.numbers}"
-        own = f"What was charged for {account.label} and for all periods: {spent.numbers}. Periods add up."
+        short = f"{account.label}: {here}"
+        own = f"What was charged for {account.label} and for all periods: {here}. Periods add up."
     return (LabelLine("Somebody in several periods", short, f"{own} {whole}"),)
 
 

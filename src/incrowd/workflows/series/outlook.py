@@ -11,7 +11,7 @@ from incrowd.core.unit import Kind
 from incrowd.core.words import counted, short_down, short_up
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.series.series import Series
+from incrowd.workflows.series.series import Series, State
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,31 @@ class Outlook:
             *solved,
             *([] if policy.method.running else [("one release", _cost(self.single))]),
             ("somebody in all periods", f"{_cost(self.whole)}{self._rule(spare)}"),
-            *([] if self.left is None else [("remaining now", _left(self.left))]),
+            *([] if self.left is None else [("remaining now", f"{_left(self.left)}{self._enough}")]),
             *self._expected(),
             ("next release", self.refusal or "allowed by the ledger"),
         ]
+
+    @property
+    def covered(self) -> int | None:
+        """How many releases more the remaining budget covers, by sums; None where that is no question.
+
+        For a person in a period each period has a budget of its own, so only a bound on their total counts.
+        """
+        policy = self.series.policy
+        in_a_period = policy.schema.unit.kind is Kind.PERSON_PERIOD
+        if self.together or self.left is None or not self.single[0].is_finite():
+            return None
+        if in_a_period and (policy.budget is None or policy.budget.total is None):
+            return None
+        return min((int(left / cost) for left, cost in zip(self.left, self.single, strict=True) if cost), default=None)
+
+    @property
+    def _enough(self) -> str:
+        open_ones = sum(period.state is State.OPEN for period in self.series.status())
+        if self.covered is None or self.covered >= open_ones:
+            return ""
+        return f": enough for {self.covered:,} of {counted(open_ones, 'open period')}"
 
     def _rule(self, spare: int) -> str:
         if self.together:
@@ -88,6 +109,7 @@ class Outlook:
             "each": _plain(self.single),
             "all_periods": _plain(self.whole),
             "remaining": None if self.left is None else _plain(self.left),
+            "covered": self.covered,
             "settings": {name: _text(value) for name, value in policy.plan.settings.items() if name in _SHOWN},
             "strategies": self.strategies,
             "refusal": self.refusal,

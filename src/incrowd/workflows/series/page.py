@@ -170,7 +170,13 @@ def _table(series: Series, periods: tuple[PeriodStatus, ...]) -> Markup:
     rows = []
     for period in periods:
         amount = (
-            "" if period.spent is None else "with the series" if together else f"ε {_up(str(period.spent.epsilon))}"
+            ""
+            if period.spent is None
+            else "with the series"
+            if together
+            else f"ε {_up(str(period.spent.epsilon))}"
+            if period.bounded
+            else "no bound"
         )
         rows.append([period.label, str(period.state), amount])
     return table("Periods", ["Period", "State", "Spent"], rows)

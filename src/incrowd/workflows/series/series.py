@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.status import SeriesPrice
 from incrowd.core.certificate import Certificate
+from incrowd.engines.regular_file import is_regular
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.verifier.files import CERTIFICATE
+from incrowd.verifier.files import CERTIFICATE, file_of
 from incrowd.workflows.policy.ledger import declaration_of, find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination, PublishedRelease
@@ -47,10 +48,14 @@ class PeriodStatus:
     releases: tuple[str, ...] = ()
     spent: Amount | None = None
     certificate: str | None = None
+    bounded: bool = True
+    """Whether all that was charged to it has an ε."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that `--json` shows."""
         spent = None if self.spent is None else self.spent.to_json()
+        if spent is not None and not self.bounded:
+            spent["epsilon"] = "Infinity"
         return {
             "period": self.label,
             "state": str(self.state),
@@ -95,8 +100,9 @@ class Series:
         if ledger is None or not ledger.knows(name):
             return tuple(PeriodStatus(label, State.OPEN) for label in self.labels)
         runs, spent = ledger.runs(name, self.name), ledger.spent_by_period(name)
-        labels = dict.fromkeys((*self.labels, *sorted(runs)))
-        return tuple(self._status(ledger, label, runs.get(label, []), spent.get(label)) for label in labels)
+        labels, unbounded = dict.fromkeys((*self.labels, *sorted(runs))), ledger.unbounded_periods(name)
+        states = [self._status(ledger, label, runs.get(label, []), spent.get(label)) for label in labels]
+        return tuple(replace(state, bounded=state.label not in unbounded) for state in states)
 
     def _status(self, ledger: Ledger, label: str, runs: list[dict[str, str]], spent: Amount | None) -> PeriodStatus:
         ids = tuple(run["release"] for run in runs)
@@ -229,6 +235,10 @@ def _published(series: Series, status: PeriodStatus, folder: Path) -> SeriesRun:
             certificate = _certificate(place)
             if certificate is None or certificate.digest() != status.certificate:
                 continue
+            if any(
+                not is_regular(place / file.name) or file_of(place / file.name) != file for file in certificate.outputs
+            ):
+                continue
             if policies[certificate.id] != series.policy.hash:
                 raise Refused(
                     f"period {status.label} was published under another version of the policy. Nothing was charged. "
@@ -238,7 +248,7 @@ def _published(series: Series, status: PeriodStatus, folder: Path) -> SeriesRun:
             return SeriesRun(status.label, place, certificate)
     raise Refused(
         f"period {status.label} was published (certificate {status.certificate}), and its files are not where they "
-        "were. Nothing was charged, and nothing is drawn again: put them back."
+        "were, or no longer what they were. Nothing was charged, and nothing is drawn again: put them back."
     )
 
 
