@@ -236,6 +236,11 @@ QUERIES = (
         ),
         ("queries/language/joins.py", "return most * many", "return most"),
         (
+            "queries/language/sources.py",
+            "blocks=(*above.blocks, *below.blocks),",
+            "blocks=above.blocks,",
+        ),
+        (
             "queries/measuring/statistics.py",
             "below = exp.If(this=exp.LT(this=x, expression=_whole(low)), true=_whole(-grid.width))",
             "below = exp.If(this=exp.LT(this=x, expression=_whole(low)), true=_whole(-2 * grid.width))",
@@ -412,8 +417,13 @@ SERIES = (
         "tests/theorems/test_periods.py tests/theorems/test_series.py",
         (
             "accounting/ledger/periods.py",
-            "return totals.every.plus(totals.worst if charge is None else spent_in(values, root, charge.label))",
-            "return totals.worst if charge is None else spent_in(values, root, charge.label)",
+            "return totals.every.plus(totals.worst if label is None else spent_in(values, root, label))",
+            "return totals.worst if label is None else spent_in(values, root, label)",
+        ),
+        (
+            "accounting/ledger/periods.py",
+            "spent = spent_in(after, root, label).plus(need)",
+            "spent = spent_in(after, root, label)",
         ),
         (
             "engines/local/views.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -174,23 +174,6 @@ class Calendar:
         """
         number = number_of(label, self.every)
         return _DAY_OF[self.every](number), _DAY_OF[self.every](number + 1)
-
-    def covering(self, first: date, behind: date) -> tuple[str, ...] | None:
-        """Return the periods of all rows from a day on until another one, which is not included.
-
-        None where some of these days lie in no period, so that no periods are known to hold such rows.  This is what a
-        query reads whose condition on the deciding column leaves these days; a row without a date is never among them.
-
-        >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
-        >>> months.covering(date(2025, 1, 31), date(2025, 2, 2)), months.covering(date(2024, 12, 31), date(2025, 2, 1))
-        (('2025-01', '2025-02'), None)
-        """
-        if behind <= first:
-            return ()
-        begin, end = (_NUMBER[self.every](day) for day in (first, behind - timedelta(days=1)))
-        if begin < number_of(self.first, self.every) or end > number_of(self.last, self.every):
-            return None
-        return tuple(label_of(number, self.every) for number in range(begin, end + 1))
 
     def span(self, label: str) -> tuple[str, str] | None:
         """Return the moments at which a period begins and ends, by the rules of its zone as they are known now.

@@ -164,6 +164,21 @@ class ListedKeys:
     query: exp.Query
 
 
+Possible = frozenset[Any]
+"""Values that are possible; None is a missing one."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows of a private table that a query reads: those with one of these days in the column of periods.
+
+    None: all rows.  Other rows play no part in the query, whatever they hold.
+    """
+
+    table: str
+    days: Possible | None = None
+
+
 @dataclass(frozen=True)
 class Query:
     """What is asked, after it was understood.
@@ -174,7 +189,8 @@ class Query:
     rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
     there are `operations`, they stand for these three, and outputs are computed from what the last of them leaves.
     With `totals`, groups that are equal in the keys at these places are added up after the noise, for each of the sets.
-    `listed` gives the groups that a public table has, where these alone are shown.
+    `listed` gives the groups that a public table has, where these alone are shown.  `blocks` are the private rows that
+    are read, one for each time that a table is named.
     """
 
     text: str
@@ -193,6 +209,7 @@ class Query:
     operations: tuple[Operation, ...] = ()
     totals: tuple[tuple[int, ...], ...] = ()
     listed: ListedKeys | None = None
+    blocks: tuple[Block, ...] = ()
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -286,7 +303,8 @@ class Relation:
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
     which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own.
-    `today` is the day that CURRENT_DATE means, if one was declared.
+    `today` is the day that CURRENT_DATE means, if one was declared.  `period` names the column of days that decides in
+    which period a row lies, where the dataset has periods.
     """
 
     name: str
@@ -295,6 +313,7 @@ class Relation:
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
     ready: bool = False
     today: date | None = None
+    period: str | None = None
 
     @property
     def private(self) -> bool:

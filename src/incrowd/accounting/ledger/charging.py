@@ -157,14 +157,14 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
     """
     if part["epsilon"] == INFINITE:
         free = _pay_unbounded(payer, new, Guarantee.from_json(part["guarantee"]).loss)
-        return {**free, **_periods(values, payer, payer.terms.budget, Amount(), body)}
+        return {**free, **_periods(values, payer, Amount(), part, body)}
     need, totals, budget = Amount.from_json(part), payer.totals, payer.terms.budget
     sets: Sets = {}
     _within_allowance(payer, need)
     if budget is None:
         budget = Budget(need)
         sets["dataset", payer.root] = {"root": payer.root, **replace(payer.terms, budget=budget).to_json()}
-    for bound in _bounds(values, payer, budget, PeriodCharge.of(body)):
+    for bound in _bounds(values, payer, budget, _labels(part, body)):
         _within(need, bound.used, bound.limit, bound.name, payer.root)
     everyone, most = totals.everyone, totals.most
     if payer.analyst is None:
@@ -175,25 +175,33 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
         sets["analyst", payer.root, payer.analyst] = own.to_json()
     spent = totals.spent.plus(need)
     summed = replace(totals, spent=spent, everyone=everyone, most=most, charges=totals.charges + 1)
-    return {**sets, ("spent", payer.root): summed.to_json(), **_periods(values, payer, budget, need, body)}
+    return {**sets, ("spent", payer.root): summed.to_json(), **_periods(values, payer, need, part, body)}
 
 
-def _bounds(values: Values, payer: _Payer, budget: Budget, charge: PeriodCharge | None) -> Iterator[Bound]:
+def _labels(part: Mapping[str, Any], body: Mapping[str, Any]) -> tuple[str | None, ...]:
+    """Return the periods that are charged: the one that is released, those that a query reads, or None for every."""
+    charge = PeriodCharge.of(body)
+    return (charge.label,) if charge is not None else tuple(part.get("periods", ())) or (None,)
+
+
+def _bounds(values: Values, payer: _Payer, budget: Budget, labels: tuple[str | None, ...]) -> Iterator[Bound]:
     """Yield every bound of a budget: of the unit first, then those over periods."""
     calendar = payer.terms.calendar
-    of_period = of_unit(values, payer.root, payer.terms.unit, charge)
-    yield Bound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
+    for label in labels:
+        of_period = of_unit(values, payer.root, payer.terms.unit, label)
+        yield Bound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
     if calendar is not None:
-        yield from bounds(values, payer.root, calendar, budget, charge)
+        for label in labels:
+            yield from bounds(values, payer.root, calendar, budget, label)
     if budget.total is not None:
         yield Bound(payer.totals.spent, budget.total, "the budget of all periods together")
 
 
-def _periods(values: Values, payer: _Payer, budget: Budget | None, need: Amount, body: Mapping[str, Any]) -> Sets:
-    calendar = payer.terms.calendar
+def _periods(values: Values, payer: _Payer, need: Amount, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
+    calendar, read_ = payer.terms.calendar, tuple(part.get("periods", ()))
     if calendar is not None:
-        return recorded(values, PeriodBook(payer.root, calendar, budget), need, body)
-    if PeriodCharge.of(body) is not None:
+        return recorded(values, PeriodBook(payer.root, calendar, payer.terms.budget, read_), need, body)
+    if PeriodCharge.of(body) is not None or read_:
         raise InvalidParameter(f"dataset {payer.root} has no periods: it was registered without a calendar.")
     return {}
 
@@ -201,7 +209,7 @@ def _periods(values: Values, payer: _Payer, budget: Budget | None, need: Amount,
 def _draw_of_series(values: Values, payer: _Payer, part: Mapping[str, Any], body: Mapping[str, Any]) -> Sets:
     """Count one release of a series, whose price was charged when it was opened."""
     totals = replace(payer.totals, charges=payer.totals.charges + 1)
-    sets = draw_release(values, payer.root, part, body) | _periods(values, payer, payer.terms.budget, Amount(), body)
+    sets = draw_release(values, payer.root, part, body) | _periods(values, payer, Amount(), part, body)
     return {**sets, ("spent", payer.root): totals.to_json()}
 
 

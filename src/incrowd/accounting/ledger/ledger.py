@@ -24,6 +24,7 @@ from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.request import (
     Accountant,
     Part,
+    PeriodsRead,
     Price,
     Request,
     SeriesTerms,
@@ -31,6 +32,7 @@ from incrowd.accounting.ledger.request import (
     charging,
     of_period,
     opening,
+    parts_of,
     registering,
     repeating,
     signed,
@@ -134,6 +136,18 @@ class Ledger:
         second charge is refused unless the first one came to nothing.
         """
         request = charging(self.price, list(starmap(Part, guarantees.items())), release, analyst, key)
+        return self._enter(replace(request, declared=tuple(declared)))
+
+    def charge_query(
+        self,
+        guarantees: Mapping[str, Guarantee],
+        release: str,
+        analyst: str | None,
+        read: PeriodsRead,
+        declared: Sequence[Declaration] = (),
+    ) -> Entry:
+        """Charge datasets for one answer, and of each the periods that it reads; without any, every period."""
+        request = charging(self.price, parts_of(guarantees, read), release, analyst)
         return self._enter(replace(request, declared=tuple(declared)))
 
     def charge_period(
@@ -243,10 +257,12 @@ class Ledger:
         guarantees: Mapping[str, Guarantee],
         analyst: str | None = None,
         declared: Sequence[Declaration] = (),
-        period: PeriodCharge | None = None,
+        period: PeriodCharge | PeriodsRead | None = None,
     ) -> tuple[BudgetStatus, ...]:
         """Return the budget status after a charge, or refuse it; nothing is spent or written."""
-        request = of_period(charging(self.price, list(starmap(Part, guarantees.items())), "preview", analyst), period)
+        one = period if isinstance(period, PeriodCharge) else None
+        parts = parts_of(guarantees, {} if isinstance(period, PeriodCharge) else period or {})
+        request = of_period(charging(self.price, parts, "preview", analyst), one)
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))

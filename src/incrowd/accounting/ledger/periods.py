@@ -1,8 +1,8 @@
 """Periods: what each period of a dataset has spent, which bounds a charge meets, and series that are charged at once.
 
-A release of one period is charged to that period; everything else (queries, series, releases of all rows) is charged to
-every period.  For a person in one period the loss is that of the period and of what is charged to every period; for a
-person in several periods these add up.
+A release of one period is charged to that period, and a query to the periods that its conditions leave; everything else
+(other queries, series, releases of all rows) is charged to every period.  For a person in one period the loss is that
+of the period and of what is charged to every period; for a person in several periods these add up.
 
 Source: McSherry 2009, parallel composition, for one period; sums for several (Rogers, Roth, Ullman & Vadhan 2016, also
 when a charge is chosen after earlier answers); any w periods in a row: Kellaris, Papadopoulos, Xiao & Papadias 2014.
@@ -96,11 +96,15 @@ class Bound:
 
 @dataclass(frozen=True)
 class PeriodBook:
-    """A dataset with periods: the name of its budget, its calendar, and the budget if there is one."""
+    """A dataset with periods: the name of its budget, its calendar, the budget if there is one, and what a query reads.
+
+    `read` are the periods whose rows alone a query reads; without any, it is charged to every period.
+    """
 
     root: str
     calendar: Calendar
     budget: Budget | None
+    read: tuple[str, ...] = ()
 
 
 def spent_in(values: Values, root: str, label: str) -> Amount:
@@ -109,7 +113,7 @@ def spent_in(values: Values, root: str, label: str) -> Amount:
     return Amount() if stored is None else Amount.from_json(stored["spent"])
 
 
-def of_unit(values: Values, root: str, unit: Unit, charge: PeriodCharge | None) -> Amount | None:
+def of_unit(values: Values, root: str, unit: Unit, label: str | None) -> Amount | None:
     """Return what one unit lost before a charge, where the unit is a person in a period; else None.
 
     A charge to every period meets the period that has lost most.
@@ -117,7 +121,7 @@ def of_unit(values: Values, root: str, unit: Unit, charge: PeriodCharge | None) 
     if unit.kind is not Kind.PERSON_PERIOD:
         return None
     totals = totals_of_periods(values, root)
-    return totals.every.plus(totals.worst if charge is None else spent_in(values, root, charge.label))
+    return totals.every.plus(totals.worst if label is None else spent_in(values, root, label))
 
 
 def totals_of_periods(values: Values, root: str) -> PeriodTotals:
@@ -125,27 +129,27 @@ def totals_of_periods(values: Values, root: str) -> PeriodTotals:
     return PeriodTotals.from_json(values(("periods", root)))
 
 
-def bounds(
-    values: Values, root: str, calendar: Calendar, budget: Budget, charge: PeriodCharge | None
-) -> Iterator[Bound]:
-    """Yield the bounds of a budget over periods that a charge must meet beside the bound of its unit."""
+def bounds(values: Values, root: str, calendar: Calendar, budget: Budget, label: str | None) -> Iterator[Bound]:
+    """Yield the bounds of a budget over periods that a charge to one (None: to every) must meet beside its unit's."""
     totals = totals_of_periods(values, root)
     if budget.period is not None:
-        one = totals.worst if charge is None else spent_in(values, root, charge.label)
+        one = totals.worst if label is None else spent_in(values, root, label)
         yield Bound(totals.every.plus(one), budget.period, "the budget of one period")
     if budget.window is not None:
         length, limit = budget.window
         undated = spent_in(values, root, UNKNOWN)
         dated = totals.window
-        if charge is not None and charge.label != UNKNOWN:
-            dated = _largest_window(values, root, calendar, charge.label, length)
+        if label is not None and label != UNKNOWN:
+            dated = _largest_window(values, root, calendar, label, length)
         yield Bound(totals.every.plus(undated).plus(dated), limit, f"the budget of {length} periods in a row")
 
 
 def recorded(values: Values, book: PeriodBook, need: Amount, body: Mapping[str, Any]) -> Sets:
-    """Return what a charge sets for the periods of a dataset: to one period, or to every period."""
+    """Return what a charge sets for the periods of a dataset: to one, to those that a query reads, or to every one."""
     root, calendar, budget = book.root, book.calendar, book.budget
     totals, charge = totals_of_periods(values, root), PeriodCharge.of(body)
+    if charge is None and book.read:
+        return _read(values, book, need)
     if charge is None:
         return {("periods", root): replace(totals, every=totals.every.plus(need)).to_json()}
     if charge.label != UNKNOWN or calendar.undated is not Undated.UNKNOWN:
@@ -162,7 +166,8 @@ def recorded(values: Values, book: PeriodBook, need: Amount, body: Mapping[str, 
             else f"period {charge.label} of series {charge.series} was never released: leave out --again."
         )
     _refuse_overlap(values, root, calendar, charge)
-    place, new = ("period", root, charge.label), values(("period", root, charge.label)) is None
+    place, stored = ("period", root, charge.label), values(("period", root, charge.label))
+    new = stored is None or not stored.get("published", True)
     spent = spent_in(values, root, charge.label).plus(need)
     sets: Sets = {
         run: [*earlier, {"release": body["release"], "policy": charge.policy}],
@@ -177,6 +182,31 @@ def recorded(values: Values, book: PeriodBook, need: Amount, body: Mapping[str, 
         window = window.worst(_largest_window(after, root, calendar, charge.label, budget.window[0]))
     summed = PeriodTotals(totals.every, totals.worst.worst(spent), window, totals.published + new)
     return {**sets, ("periods", root): summed.to_json()}
+
+
+def _read(values: Values, book: PeriodBook, need: Amount) -> Sets:
+    """Return what a query sets: each period that it reads is charged, and none is published by that.
+
+    Source: the query is a function of the rows of these periods alone, so nobody without a row there loses anything.
+    """
+    sets, root, budget = Sets(), book.root, book.budget
+    totals = totals_of_periods(values, root)
+    worst, window = totals.worst, totals.window
+
+    def after(key: Key) -> Any:
+        return sets[key] if key in sets else values(key)
+
+    for label in book.read:
+        if label != UNKNOWN or book.calendar.undated is not Undated.UNKNOWN:
+            number_of(label, book.calendar.every)
+        stored = values(("period", root, label)) or {"span": None, "published": False}
+        spent = spent_in(after, root, label).plus(need)
+        sets["period", root, label] = {**stored, "spent": spent.to_json()}
+        worst = worst.worst(spent)
+    for label in book.read:
+        if budget is not None and budget.window is not None and label != UNKNOWN:
+            window = window.worst(_largest_window(after, root, book.calendar, label, budget.window[0]))
+    return {**sets, ("periods", root): replace(totals, worst=worst, window=window).to_json()}
 
 
 def _largest_window(values: Values, root: str, calendar: Calendar, label: str, length: int) -> Amount:

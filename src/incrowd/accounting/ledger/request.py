@@ -72,12 +72,25 @@ class Request:
 
 @dataclass(frozen=True)
 class Part:
-    """One dataset's part of a charge: its guarantee, and the account to charge instead of the budget."""
+    """One dataset's part of a charge: its guarantee, and the account to charge instead of the budget.
+
+    `periods` are those whose rows alone a query reads; without any, every period is charged.
+    """
 
     dataset: str
     guarantee: Guarantee
     account: str | None = None
     series: SeriesPrice | None = None
+    periods: tuple[str, ...] = ()
+
+
+PeriodsRead = Mapping[str, tuple[str, ...]]
+"""The periods of each dataset whose rows alone a query reads."""
+
+
+def parts_of(guarantees: Mapping[str, Guarantee], read: PeriodsRead) -> list[Part]:
+    """Return the parts of a charge for a query."""
+    return [Part(dataset, guarantee, periods=read.get(dataset, ())) for dataset, guarantee in guarantees.items()]
 
 
 @dataclass(frozen=True)
@@ -181,6 +194,8 @@ def signed(kind: str, dataset: str, content: Mapping[str, Any], who: str, why: s
 
 def _priced(price: Price, part: Part) -> tuple[dict[str, Any], Refused | None]:
     stated = {"dataset": part.dataset, "guarantee": part.guarantee.to_json(), "account": part.account, **_FREE}
+    if part.periods:
+        stated["periods"] = list(part.periods)
     if part.series is not None:
         return {**stated, "rule": encode(part.series.rule), "series": part.series.to_json()}, None
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.request import Accountant
+from incrowd.accounting.ledger.request import Accountant, PeriodsRead
 from incrowd.accounting.ledger.status import BudgetStatus, Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.errors import InvalidParameter, Refused
@@ -70,9 +70,9 @@ class Budgets:
                     "… --analyst), or to open the budget to all analysts (queries: {open: true} in the policy)."
                 )
 
-    def preview(self, guarantees: Mapping[str, Guarantee], analyst: str | None) -> None:
+    def preview(self, guarantees: Mapping[str, Guarantee], analyst: str | None, read: PeriodsRead) -> None:
         """Refuse what the ledger would refuse to charge; nothing is charged."""
-        self.ledger.preview(guarantees, analyst, [self.bonds[name].declaration for name in guarantees])
+        self.ledger.preview(guarantees, analyst, [self.bonds[name].declaration for name in guarantees], read)
 
 
 def _after(left: Amount | None, cost: Amount) -> Amount | None:

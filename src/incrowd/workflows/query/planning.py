@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from incrowd.core.domain import Type
+from incrowd.accounting.ledger.request import PeriodsRead
+from incrowd.core.domain import Dates, Type, listed
 from incrowd.core.guarantee import Guarantee
+from incrowd.core.schema import Outside
 from incrowd.core.unit import Unit
+from incrowd.core.words import counted
 from incrowd.engines.sql.engine import QueryTables
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.queries.answer_work import answer_steps
@@ -23,7 +28,7 @@ from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.measurement import QueryPlan
-from incrowd.queries.query import Catalog, Query, QueryTerms
+from incrowd.queries.query import Block, Catalog, Query, QueryTerms
 from incrowd.queries.work import check_work, unit_steps
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.answers import LruCache, query_digest
@@ -60,6 +65,8 @@ class PlannedQuery:
     places: tuple[int, ...] = (0,)
     columns: tuple[tuple[str, Type], ...] = ()
     """The names and types of the answer's columns, of a single query."""
+    read: PeriodsRead = field(default_factory=dict)
+    """The periods of each dataset that are charged; without any, every period is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +137,8 @@ class QueryPlanner:
         steps = self._require_answerable(measured.statistics, sampled=request.terms.rate is not None) * units
         steps += answer_steps(measured, units)
         caps = dict.fromkeys(part.question.caps.sentence for part in measured.measurements)
+        blocks = [block for part in measured.measurements for block in part.question.blocks]
+        read = {} if request.account is not None else periods_read(policies, self.catalog, blocks)
 
         def estimates() -> tuple[QueryEstimate, ...]:
             return (QueryEstimate(query.text, measured.expected),)
@@ -138,12 +147,13 @@ class QueryPlanner:
             measured.plan,
             estimates,
             measured.statistics,
-            tuple(filter(None, caps)),
+            (*filter(None, caps), *starmap(_read_note, read.items())),
             guarantees,
             policies,
             self._query_id({"text": query.text}, request, policies),
             steps,
             columns=answer_columns(query),
+            read=read,
         )
 
     def _plan_batch(self, request: BatchRequest) -> PlannedQuery:
@@ -198,6 +208,56 @@ class QueryPlanner:
         sections = [policy.section.queries for policy in self.policies]
         limits = [queries.max_groups for queries in sections if queries is not None and queries.max_groups is not None]
         return min(limits, default=None)
+
+
+_MOST_PERIODS = 62
+"""The most periods that a query is charged to one by one; one that reads more is charged to every period."""
+
+
+def periods_read(policies: Sequence[Policy], catalog: Catalog, blocks: Sequence[Block]) -> dict[str, tuple[str, ...]]:
+    """Return the periods of each dataset whose rows alone a query reads, where its conditions and declarations say so.
+
+    Source: a person without a row in these periods changes nothing that the query reads, so its loss adds up for people
+    with rows there, and for nobody else (McSherry 2009, parallel composition).
+    """
+    read = {}
+    for policy in policies:
+        own = [block for block in blocks if catalog[block.table].dataset == policy.name]
+        labels = _labels(policy, own)
+        if labels and policy.calendar is not None and len(labels) < min(policy.calendar.size, _MOST_PERIODS + 1):
+            read[policy.name] = labels
+    return read
+
+
+def _labels(policy: Policy, blocks: Sequence[Block]) -> tuple[str, ...]:
+    """Return the periods of all days that a query reads, none where a row of another period could be among them."""
+    calendar = policy.calendar
+    if calendar is None or not blocks or any(block.days is None for block in blocks):
+        return ()
+    days = set[Any]().union(*(block.days or () for block in blocks))
+    labels = {None if day is None or _moved(day, policy) else calendar.period_of(day) for day in days}
+    return () if None in labels else tuple(label for label in calendar.labels if label in labels)
+
+
+def _moved(day: date, policy: Policy) -> bool:
+    """Tell whether rows of another period, or without a date, could have been moved to a day by its column's rules."""
+    calendar = policy.calendar
+    if calendar is None:
+        return True
+    column = policy.schema[calendar.decides]
+    if column.fill is not None:
+        return True
+    if not isinstance(column.domain, Dates) or column.rule_outside not in (Outside.ENDS, Outside.BOUND):
+        return False
+    low, high = column.domain.low, column.domain.high
+    first, behind = calendar.days(calendar.first)[0], calendar.days(calendar.last)[1]
+    return (low is not None and day <= low and first < low) or (
+        high is not None and day >= high and high < behind - timedelta(days=1)
+    )
+
+
+def _read_note(dataset: str, labels: tuple[str, ...]) -> str:
+    return f"reads {counted(len(labels), 'period')} of {dataset} alone, and is charged to these: {listed(labels, 6)}."
 
 
 def numbered(number: int) -> AbstractContextManager[None]:

@@ -30,7 +30,9 @@ def answer_order(planned: PlannedQuery, request: Request, consent: ConsentSnapsh
     first, *others = planned.policies
     plan = planned.plan.gated(None if consent is None else consent.gate)
     facts = PlanFacts.of(plan, first.hash)
-    target = ChargeTarget(first.name, facts.new_id(), request.analyst, request.account, planned.guarantees)
+    target = ChargeTarget(
+        first.name, facts.new_id(), request.analyst, request.account, planned.guarantees, read=planned.read
+    )
     return ReleaseOrder(
         plan, facts, target, dataset_of(first, others=tuple(policy.name for policy in others)), _columns
     )

@@ -190,7 +190,7 @@ class QueryService:
                     self.planner.tables.load(planned.statistics)  # what cannot be read costs nothing
             except SourceUnavailable:
                 if request.account is None:  # refused as a query of others is, for which no row is read
-                    self.budgets.preview(planned.guarantees, request.analyst)
+                    self.budgets.preview(planned.guarantees, request.analyst, planned.read)
                 raise
             consent = admission_to(planned.policies)
             order = answer_order(planned, request, consent)

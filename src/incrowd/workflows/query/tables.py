@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.domain import Categories, Dates, Domain, Numbers
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Type
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
@@ -99,9 +99,15 @@ def open_tables(
 def relations_of(policy: Policy) -> Iterator[Relation]:
     """Yield the tables of a policy as queries see them, the main table first; no row is read."""
     today = policy.section.queries.today if policy.section.queries is not None else None
-    yield Relation(main_table(policy), policy.schema, policy.name, today=today)
+    yield Relation(main_table(policy), policy.schema, policy.name, today=today, period=_days_of_periods(policy))
     for other in policy.tables:
         yield Relation(other.name, other.schema, None if other.public else policy.name, today=today)
+
+
+def _days_of_periods(policy: Policy) -> str | None:
+    """Return the column of days that decides in which period a row lies, None where there is none."""
+    decides = None if policy.calendar is None else policy.calendar.decides
+    return decides if decides is not None and policy.schema[decides].type is Type.DATE else None
 
 
 def main_table(policy: Policy) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge
-from incrowd.accounting.ledger.request import Part, SeriesTerms, charging
+from incrowd.accounting.ledger.request import Part, PeriodsRead, SeriesTerms, charging
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.plan import Output, Plan
@@ -47,7 +47,8 @@ class ChargeTarget:
     `release` is the id under which the ledger enters the charge.  Where a query reads several datasets, `guarantees`
     holds the guarantee that each of them is charged for.  `bonds` are declared to the ledger with the first charge.
     A release of one `period` is charged to that; one of a `series` was charged with all others, at the first period.
-    With a `key`, the ledger charges once, however often the release is tried.
+    With a `key`, the ledger charges once, however often the release is tried.  `read` are the periods that a query
+    reads, of each dataset where its conditions say so.
     """
 
     dataset: str
@@ -59,6 +60,7 @@ class ChargeTarget:
     period: PeriodCharge | None = None
     series: SeriesTerms | None = None
     key: str | None = None
+    read: PeriodsRead = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,8 @@ def _charge(plan: Plan, ledger: Ledger, target: ChargeTarget) -> Entry:
     if target.account is None:
         if target.period is not None:
             return ledger.charge_period(guarantees, target.release, target.period, declarations)
+        if target.read:
+            return ledger.charge_query(guarantees, target.release, target.analyst, target.read, declarations)
         return ledger.charge_together(guarantees, target.release, target.analyst, declarations, target.key)
     if len(guarantees) > 1:
         raise InvalidParameter("an account belongs to one dataset, and this query reads several.")
@@ -136,7 +140,9 @@ def _would_refuse(guarantees: Mapping[str, Guarantee], ledger: Ledger, target: C
     if target.account is not None:  # its budget was charged when the account was carved out
         return False
     try:
-        ledger.preview(guarantees, target.analyst, [bond.declaration for bond in target.bonds], target.period)
+        ledger.preview(
+            guarantees, target.analyst, [bond.declaration for bond in target.bonds], target.period or target.read
+        )
     except Refused:
         return True
     return False
