@@ -452,8 +452,8 @@ RUNNING = area(
     ),
     (
         "workflows/release/running.py",
-        "hidden = next((release for release in hidden_releases(policy, ledger) if release.certificate.id in runs), None)",
-        "hidden = None",
+        "hidden_releases(policy, ledger) if release.certificate.id in runs), None)",
+        "() if release.certificate.id in runs), None)",
     ),
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
