@@ -191,15 +191,36 @@ def test_who_is_alone_in_a_cell_of_one_table_knows_it_in_the_others() -> None:
     assert all(holds for _, holds in pairs)
 
 
-def test_what_two_contributors_know_to_be_in_a_cell_is_not_demanded_below_it() -> None:
-    """Two who share know all but one of a sum over tables; the rest is above zero, and lower it cannot be for them."""
-    frames = (TableFrame((flat(2, "b"),)), TableFrame((flat(2, "c"), flat(3, "a"))))
-    cells = np.array([4, 5, 5, 8, 1, 7, 4, 3, 2, 5, 6, 11, 4])
-    amounts = np.array([6, 1217, 1, 1, 2, 1, 4, 1, 14, 2, 3, 2, 17])
-    firms = Contributions(cells, np.arange(len(cells)), amounts, np.ones(len(cells), np.int64))
-    marks = CellMarks("values", "published", (), ())
-    pairs = list(attacks_on(frames, Rules(minimum=3), firms, marks, kind="sums", size=2))
-    assert pairs  # it is not refused
+@pytest.mark.parametrize(
+    ("sides", "cells", "amounts", "margin", "released"),
+    [
+        (  # two know all of a sum but one cell above zero: nothing is asked below that
+            (("b", 2), ("c", 2), ("a", 3)),
+            [4, 5, 5, 8, 1, 7, 4, 3, 2, 5, 6, 11, 4],
+            [6, 1217, 1, 1, 2, 1, 4, 1, 14, 2, 3, 2, 17],
+            Fraction(1, 10),
+            True,
+        ),
+        (
+            (("a", 2), ("b", 2), ("c", 2)),
+            [4, 0, 0, 1, 0, 5, 3, 3, 1],
+            [3, 3, 3, 4, 4, 1, 3, 1, 5],
+            Fraction(1, 2),
+            False,
+        ),
+    ],
+)
+def test_sums_over_two_tables_stay_open_downward_to_two_firms_as_far_as_they_do_not_know(
+    sides: tuple[tuple[str, int], ...], cells: list[int], amounts: list[int], margin: Fraction, *, released: bool
+) -> None:
+    one, two, three = (flat(size, name) for name, size in sides)
+    first = (one,) if one.column == "b" else (one, two)
+    frames = (TableFrame(first), TableFrame((two, three) if one.column == "b" else (one, three)))
+    people = np.arange(len(cells))
+    firms = Contributions(np.array(cells), people, np.array(amounts), np.ones(len(cells), np.int64))
+    marks, rules = CellMarks("values", "published", (), ()), Rules(minimum=3, margin=margin)
+    pairs = list(attacks_on(frames, rules, firms, marks, kind="sums", size=2))
+    assert bool(pairs) == released  # else it was refused
     assert all(holds for _, holds in pairs)
 
 
