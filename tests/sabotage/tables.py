@@ -8,6 +8,7 @@ _HERE, _TESTS = "methods/tabulation/protected", "tests/methods/tabulation"
 _RULES, _SOURCES, _JOINT = f"{_HERE}/rules.py", f"{_HERE}/sources.py", f"{_HERE}/joint.py"
 _ASSEMBLY, _COALITIONS = f"{_HERE}/assembly.py", f"{_HERE}/coalitions.py"
 _SUPPRESSION, _ATTACKER, _OUTPUT = f"{_HERE}/suppression.py", f"{_HERE}/attacker.py", f"{_HERE}/output.py"
+_TASK = f"{_HERE}/task.py"
 _METHOD, _DIFFERENCES = f"{_HERE}/method.py", "workflows/release/differences.py"
 _CLOSE = 'return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None'
 TABLES = (
@@ -50,13 +51,24 @@ TABLES = (
         ),
         (
             _ASSEMBLY,
+            "owners = owners.only(stated, None if joint.alone else joint.frame)",
+            "owners = owners.only(stated)",
+        ),
+        (
+            _ASSEMBLY,
+            "return replace(demand, down=min(demand.up, int(cells[demand.cell]) - least), parts=parts)",
+            "return replace(demand, down=0, parts=parts)",
+        ),
+        (_TASK, "return amount if amount > 0 else min(-amount, self._above(demand, coalition))", "return amount"),
+        (
+            _ASSEMBLY,
             "return replace(task, truth=task.truth - low, low=low - low, high=high - low), within",
             "return replace(task, truth=task.truth - low, low=low - low, high=low - low - 1), within",
         ),
         (
             _ASSEMBLY,
-            "demands[cell] = ProtectionDemand(cell, least, int(up[place]))",
-            "demands.setdefault(0 * cell, ProtectionDemand(cell, least, int(up[place])))",
+            "demands[cell] = ProtectionDemand(cell, int(down[place]), int(up[place]))",
+            "demands.setdefault(0 * cell, ProtectionDemand(cell, int(down[place]), int(up[place])))",
         ),
     ),
     *area(
@@ -133,8 +145,8 @@ TABLES = (
         (_ATTACKER, "if published.setdefault(cell, value) != value:", "if False:"),
         (
             _JOINT,
-            "tuple(cells_within(frame, part) for part in own),",
-            "tuple(cells_within(frame, own[0]) for _ in own),",
+            "parts = tuple(cells_within(frame, part) for part in own)",
+            "parts = tuple(cells_within(frame, own[0]) for _ in own)",
         ),
     ),
     *area(

@@ -18,7 +18,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from incrowd.errors import Infeasible
 from incrowd.methods.tabulation.protected.assembly import AttackerKnowledge, CellMarks, TaskAssembly
-from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame, union
+from incrowd.methods.tabulation.protected.frame import TableAxis, TableFrame, Whole, union
 from incrowd.methods.tabulation.protected.joint import Joint
 from incrowd.methods.tabulation.protected.rules import CellFacts, Contributions, Dominance, Rules
 from incrowd.methods.tabulation.protected.sources import _weighted
@@ -51,7 +51,8 @@ LARGEST = 12
 def joint_of(frames: tuple[TableFrame, ...]) -> Joint:
     cross, parts = union(frames)
     nothing = np.zeros(0, np.intp)
-    return Joint(cross, {}, parts, nothing, nothing.astype(np.int64), nothing)
+    finest = tuple(part[frame.leaves] for part, frame in zip(parts, frames, strict=True))
+    return Joint(cross, {}, parts, nothing, nothing.astype(np.int64), nothing, finest)
 
 
 def contributions(frame: TableFrame, chance: np.random.Generator, kind: str) -> Contributions:
@@ -100,13 +101,21 @@ def attacked(seed: int) -> Iterator[tuple[int, bool]]:
     """Protect random tables and yield, for each sensitive cell and attacker, whether the interval holds."""
     chance = np.random.default_rng(seed)
     frames = tuple(map(TableFrame, SHAPES[seed % len(SHAPES)]))
-    rules, joint = RULES[chance.integers(len(RULES))], joint_of(frames)
-    cross, size = joint.frame, int(chance.integers(3))
+    rules, joint, size = RULES[chance.integers(len(RULES))], joint_of(frames), int(chance.integers(3))
     kind = str(chance.choice(["sums", "signed", "weighted"] if rules.depth else ["counts", "counts", "signed", "sums"]))
     zeros = "published" if kind != "signed" and chance.random() < 0.8 else "suppressible"
-    given = contributions(cross, chance, kind)
-    facts = tuple(joint.within(frame, given).facts(frame, rules.depth) for frame in frames)
+    given = contributions(joint.frame, chance, kind)
     marks = CellMarks(("values", "cells", "levels")[seed % 3], zeros, (), ())
+    yield from attacks_on(frames, rules, given, marks, kind=kind, size=size)
+
+
+def attacks_on(
+    frames: tuple[TableFrame, ...], rules: Rules, given: Contributions, marks: CellMarks, *, kind: str, size: int
+) -> Iterator[tuple[int, bool]]:
+    """Protect tables and yield, for each sensitive cell and attacker, whether the interval holds."""
+    joint = joint_of(frames)
+    cross, zeros = joint.frame, marks.zeros
+    facts = tuple(joint.within(frame, given).facts(frame, rules.depth) for frame in frames)
     bounds = (Fraction(-LARGEST), Fraction(LARGEST)) if kind == "signed" else None
     knowledge = AttackerKnowledge(kind == "counts", size, None, bounds)
     finest = np.bincount(given.cells, given.amounts, len(cross.leaves)).astype(np.int64)
@@ -127,13 +136,29 @@ def attacked(seed: int) -> Iterator[tuple[int, bool]]:
     for coalition in (set(part) for number in range(size + 1) for part in combinations(who, number)):
         mine = [cell for cell in joint.own.tolist() if names[cell] and names[cell] <= coalition]
         known = {cell: int(true[cell]) for cell in [*published, *mine]}
-        leaf = np.isin(cross.leaves, mine)
+        own = cross.matrix[mine].toarray().sum(0) > 0  # who knows a cell knows what is in it, too
+        ends = Bounds(np.where(own, finest, np.minimum(low, 0)), np.where(own, finest, high))
         for cell, (down, up) in demands.items():
             if cell not in mine:
-                least, most = extremes(cross, known, cell, above, Bounds(np.minimum(low, 0), high))
+                least, most = extremes(cross, known, cell, above, ends)
                 atoms = cross.matrix[[cell]].toarray().ravel() > 0
-                below, beyond = (np.where(leaf, finest, end)[atoms].sum() for end in (low, high))
+                below, beyond = (np.where(own, finest, end)[atoms].sum() for end in (low, high))
+                if kind != "signed":
+                    below = max(
+                        below, *(known_within(cross, part, cell, true, mine) for part in finest_of(joint, frames))
+                    )
                 yield cell, least <= max(true[cell] - down, below) and most >= min(true[cell] + up, beyond)
+
+
+def finest_of(joint: Joint, frames: tuple[TableFrame, ...]) -> list[list[int]]:
+    return [own[frame.leaves].tolist() for own, frame in zip(joint.parts, frames, strict=True)]
+
+
+def known_within(cross: TableFrame, finest: list[int], cell: int, true: Whole, mine: list[int]) -> int:
+    """Return what somebody knows to be in a cell by the finest cells of a table: own ones, and 1 in others."""
+    whole = cross.matrix[[cell]].toarray().ravel() > 0
+    parts = [part for part in finest if not np.any(cross.matrix[[part]].toarray().ravel() > whole)]
+    return sum(int(true[part]) if part in mine else int(true[part] > 0) for part in parts)
 
 
 def demanded(
@@ -152,6 +177,51 @@ def demanded(
 @pytest.mark.parametrize("seed", range(36))
 def test_no_attacker_who_is_named_infers_a_sensitive_cell_within_its_interval(seed: int) -> None:
     assert all(holds for _, holds in islice(attacked(seed), 120))
+
+
+def test_who_is_alone_in_a_cell_of_one_table_knows_it_in_the_others() -> None:
+    """Somebody alone in a × b knows the own c, too: no proof may move amounts about inside that cell."""
+    frames = (TableFrame((flat(2, "a"), flat(3, "b"))), TableFrame((flat(2, "a"), flat(3, "c"))))
+    cells = np.array([10, 9, 10, 14, 10, 15, 13, 12, 10, 2, 10, 15, 0, 3, 10, 3, 10])
+    ones = np.ones(len(cells), np.int64)
+    people = Contributions(cells, np.arange(len(cells)), ones, ones)
+    marks = CellMarks("levels", "published", (), ())
+    pairs = list(attacks_on(frames, Rules(minimum=2), people, marks, kind="counts", size=2))
+    assert len(pairs) > 50
+    assert all(holds for _, holds in pairs)
+
+
+@pytest.mark.parametrize(
+    ("sides", "cells", "amounts", "margin", "released"),
+    [
+        (  # two know all of a sum but one cell above zero: nothing is asked below that
+            (("b", 2), ("c", 2), ("a", 3)),
+            [4, 5, 5, 8, 1, 7, 4, 3, 2, 5, 6, 11, 4],
+            [6, 1217, 1, 1, 2, 1, 4, 1, 14, 2, 3, 2, 17],
+            Fraction(1, 10),
+            True,
+        ),
+        (
+            (("a", 2), ("b", 2), ("c", 2)),
+            [4, 0, 0, 1, 0, 5, 3, 3, 1],
+            [3, 3, 3, 4, 4, 1, 3, 1, 5],
+            Fraction(1, 2),
+            False,
+        ),
+    ],
+)
+def test_sums_over_two_tables_stay_open_downward_to_two_firms_as_far_as_they_do_not_know(
+    sides: tuple[tuple[str, int], ...], cells: list[int], amounts: list[int], margin: Fraction, *, released: bool
+) -> None:
+    one, two, three = (flat(size, name) for name, size in sides)
+    first = (one,) if one.column == "b" else (one, two)
+    frames = (TableFrame(first), TableFrame((two, three) if one.column == "b" else (one, three)))
+    people = np.arange(len(cells))
+    firms = Contributions(np.array(cells), people, np.array(amounts), np.ones(len(cells), np.int64))
+    marks, rules = CellMarks("values", "published", (), ()), Rules(minimum=3, margin=margin)
+    pairs = list(attacks_on(frames, rules, firms, marks, kind="sums", size=2))
+    assert bool(pairs) == released  # else it was refused
+    assert all(holds for _, holds in pairs)
 
 
 def main() -> None:

@@ -148,10 +148,13 @@ class TaskAssembly:
         joint = self.joint
         cells = joint.frame.matrix @ truth.ravel()
         if np.any(cells[joint.before] != joint.values):
-            raise SourceInvalid(
-                "a table that was released before has other numbers than these rows give: it was made of other rows, "
-                "or its numbers are rounded or perturbed."
-            )
+            why = "it was made of other rows, or its numbers are rounded or perturbed."
+            if contributions.weights is not None:
+                why = (
+                    "weighted numbers are rounded in the finest cells of a release, and those of another table differ. "
+                    "Release weighted tables together, as a list under tables."
+                )
+            raise SourceInvalid(f"a table that was released before has other numbers than these rows give: {why}")
         demands = self._demands(facts, contributions)
         weights = self.marks.weights(self.frames, joint, facts)
         if self.marks.zeros == "published":
@@ -159,11 +162,13 @@ class TaskAssembly:
             weights[np.setdiff1d(zeros, list(demands))] = NEVER
         weights[joint.before] = NEVER
         stated = np.unique(np.concatenate([joint.own, joint.before, joint.empty]))
-        owners = Owners.of(joint.frame, contributions, self.knowledge.sharing).only(stated)
+        owners = Owners.of(joint.frame, contributions, self.knowledge.sharing)
+        owners = owners.only(stated, None if joint.alone else joint.frame)
         low, high = self._bounds(truth, contributions)
         task = SuppressionTask(joint.frame, truth.ravel(), weights, low, high, owners, self._floors(truth))
         if self.knowledge.bounds is None:
-            return task, list(demands.values())
+            alone = joint.alone and len(self.frames) == 1
+            return task, [demand if alone else self._within_parts(demand, cells) for demand in demands.values()]
         least, most = (joint.frame.matrix @ end - cells for end in (low, high))
         within = [
             replace(demand, down=min(demand.down, -int(least[cell])), up=min(demand.up, int(most[cell])))
@@ -174,22 +179,27 @@ class TaskAssembly:
     def _demands(self, facts: Sequence[CellFacts], contributions: Contributions) -> dict[int, ProtectionDemand]:
         """Return the demands of all tables, and of empty cells of those before them that break the same rules.
 
-        Of a cell that two tables share readers know the larger of the two least numbers.
+        A cell that two tables share is demanded once; how far down is said of one table, and seen to after this.
         """
         joint, counts = self.joint, self.knowledge.counts
         demands: dict[int, ProtectionDemand] = {}
         for frame, part, own in zip(self.frames, facts, joint.parts, strict=True):
             down, up = (demand.ravel() for demand in self.rules.demands(part, frame, counts=counts))
             for place in np.flatnonzero(up).tolist():
-                cell, far = int(own[place]), int(down[place])
-                least = min(far, demands[cell].down) if cell in demands else far
-                demands[cell] = ProtectionDemand(cell, least, int(up[place]))
+                cell = int(own[place])
+                demands[cell] = ProtectionDemand(cell, int(down[place]), int(up[place]))
         if len(joint.empty):
             every = contributions.facts(joint.frame, self.rules.depth)
-            below, above = (part.ravel() for part in self.rules.demands(every, joint.frame, counts=counts))
+            above = self.rules.demands(every, joint.frame, counts=counts)[1].ravel()
             for cell in joint.empty[above[joint.empty] > 0].tolist():
-                demands.setdefault(cell, ProtectionDemand(cell, int(below[cell]), int(above[cell])))
+                demands.setdefault(cell, ProtectionDemand(cell, int(above[cell]), int(above[cell])))
         return demands
+
+    def _within_parts(self, demand: ProtectionDemand, cells: Whole) -> ProtectionDemand:
+        """Return a demand that does not reach below what some table says: 1 in each finest cell of it above zero."""
+        parts = tuple(tuple(part[cells[part] > 0].tolist()) for part in self.joint.parts_of(demand.cell))
+        least = max(map(len, parts), default=0)
+        return replace(demand, down=min(demand.up, int(cells[demand.cell]) - least), parts=parts)
 
     def _bounds(self, truth: Whole, contributions: Contributions) -> tuple[Whole, Whole]:
         """Return what everybody knows of each finest cell: one that is not zero is 1 at least, if zeros are published.

@@ -36,6 +36,8 @@ class ProtectionDemand:
     """A cell by its number, and how far below and above the truth it must stay open.
 
     `known_cells` are cells that somebody knows beside, in a program; `readers_only` is set where no coalition is meant.
+    Where there are cells finer than those of any table, `parts` are for each table its finest cells above zero in the
+    cell.
     """
 
     cell: int
@@ -43,6 +45,7 @@ class ProtectionDemand:
     up: int
     known_cells: tuple[int, ...] = ()
     readers_only: bool = False
+    parts: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Coalitions: contributors who know a cell exactly because nobody else contributed to it, alone or two together.
 
-A move of amounts between cells proves nothing to somebody who knows one of the cells that it changes.  A sensitive cell
-is open to every coalition if no coalition knows a cell of each of its moves, which is read off lists of names.
+A move of amounts between cells proves nothing to somebody who knows one of the cells that it changes, or in which it
+moves amounts about.  A sensitive cell is open to every coalition if no coalition knows a cell of each of its moves,
+which is read off lists of names.
 
 Source: Hundepool et al. 2012, section 4.3.2, on singletons.
 """
@@ -28,12 +29,14 @@ MOST = 2
 class Owners:
     """Who contributed to each cell with one or two contributors, and how many of them share what they know.
 
-    `first` and `second` are names, or `NOBODY`; of cells with more contributors than share, both are.
+    `first` and `second` are names, or `NOBODY`; of cells with more contributors than share, both are.  Where `frame` is
+    set, there are cells finer than those of any table: who knows a cell knows those in it, too, from the own rows.
     """
 
     first: Whole
     second: Whole
     size: int
+    frame: TableFrame | None = None
 
     @classmethod
     def none(cls, cells: int) -> Owners:
@@ -71,11 +74,11 @@ class Owners:
         """Which cells some coalition knows."""
         return np.asarray(self.first != NOBODY)
 
-    def only(self, cells: NDArray[np.intp]) -> Owners:
-        """Return the same, of these cells alone."""
+    def only(self, cells: NDArray[np.intp], frame: TableFrame | None = None) -> Owners:
+        """Return the same, of these cells alone, and of what is in them where a frame has finer ones."""
         first, second = np.full_like(self.first, NOBODY), np.full_like(self.second, NOBODY)
         first[cells], second[cells] = self.first[cells], self.second[cells]
-        return Owners(first, second, self.size)
+        return Owners(first, second, self.size, frame)
 
     def known_to(self, coalition: Iterable[int]) -> NDArray[np.intp]:
         """Return the cells that a coalition knows."""
@@ -83,10 +86,13 @@ class Owners:
         names, cells = self._by_name
         spans = [slice(*np.searchsorted(names, [name, name + 1])) for name in members - {NOBODY}]
         near = np.unique(np.concatenate([np.zeros(0, np.intp), *(cells[span] for span in spans)]))
-        return near[[first in members and second in members for first, second in self._names(near)]]
+        mine = near[[first in members and second in members for first, second in self._names(near)]]
+        return mine if self.frame is None else self.frame.within(mine)
 
     def knows(self, coalition: Coalition, cells: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Return which of these cells a coalition knows."""
+        if self.frame is not None:
+            return np.isin(cells, self.known_to(coalition))
         return np.array(
             [first in coalition and (second in coalition or second == NOBODY) for first, second in self._names(cells)],
             np.bool_,
@@ -108,10 +114,10 @@ class Owners:
     ) -> Coalition | None:
         """Return a coalition for which no move is left, of those that go as far as it needs; None if there is none.
 
-        Moves have the distance that a cell goes and the cells that change.  A move is lost to a coalition that knows a
-        changed cell; who knows the cell itself needs none.
+        Moves have the distance that a cell goes and the cells that they touch.  A move is lost to a coalition that
+        knows one of these; who knows the cell itself needs none.
         """
-        knowers = [(far, self._knowers(changed)) for far, changed in moves]
+        knowers = [(far, self._knowers(touched)) for far, touched in moves]
         own = frozenset(name for name in (int(self.first[cell]), int(self.second[cell])) if name != NOBODY)
         stack: list[Coalition] = [frozenset()]
         while stack:
@@ -126,7 +132,7 @@ class Owners:
             stack += {coalition | part for part in fewest if len(coalition | part) <= self.size}
         return None
 
-    def _knowers(self, changed: NDArray[np.intp]) -> set[Coalition]:
+    def _knowers(self, touched: NDArray[np.intp]) -> set[Coalition]:
         """Return the smallest coalitions that know one of these cells."""
-        some = changed[self.first[changed] != NOBODY]
+        some = touched[self.first[touched] != NOBODY]
         return {frozenset(name for name in pair if name != NOBODY) for pair in self._names(some)}

@@ -109,6 +109,14 @@ class TableAxis:
         return ranges
 
     @cached_property
+    def ends(self) -> Places:
+        """For each line the one after the last that lies under it."""
+        ends = np.arange(1, len(self) + 1)
+        for node in range(len(self) - 1, 0, -1):
+            ends[self.parents[node]] = max(ends[self.parents[node]], ends[node])
+        return ends
+
+    @cached_property
     def paths(self) -> tuple[tuple[int, ...], ...]:
         """For each leaf the lines that cover it, from itself up to the total."""
         paths = []
@@ -249,6 +257,20 @@ class TableFrame:
     def finest(self, cells: NDArray[Any]) -> NDArray[Any]:
         """Return the finest cells of all."""
         return cells[np.ix_(*(axis.leaves for axis in self.axes))]
+
+    def within(self, cells: Places) -> Places:
+        """Return these cells and all that are part of them.
+
+        >>> sex, area = TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)), TableAxis("area", ("*", "N", "S"), (-1, 0, 0))
+        >>> TableFrame((sex, area)).within(np.array([3, 8])).tolist()
+        [3, 4, 5, 8]
+        """
+        places = zip(*(part.tolist() for part in np.unravel_index(cells, self.shape)), strict=True)
+        spans = (
+            [range(node, int(axis.ends[node])) for axis, node in zip(self.axes, nodes, strict=True)] for nodes in places
+        )
+        parts = [np.ravel_multi_index(np.ix_(*span), self.shape).ravel() for span in spans]
+        return np.unique(np.concatenate([np.zeros(0, np.intp), *parts]))
 
     def odd_sum(self, cells: Whole, visible: Flags) -> tuple[int, ...] | None:
         """Return a cell that is known, as all cells right under it are, and is not their sum; None if there is none.

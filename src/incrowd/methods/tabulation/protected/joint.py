@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,7 @@ class Joint:
 
     `parts` says for each of the new tables, cell by cell, which cell of the joint frame it is: a cell that two of them
     share is one.  `before` says the same of every published cell of tables released before, with their `values`, and
-    `empty` of every cell that they left empty.
+    `empty` of every cell that they left empty.  `finest` are the finest cells of each table, new ones and those before.
     """
 
     frame: TableFrame
@@ -80,6 +81,7 @@ class Joint:
     before: Places
     values: Whole
     empty: Places
+    finest: tuple[Places, ...] = ()
 
     @cached_property
     def own(self) -> Places:
@@ -107,17 +109,45 @@ class Joint:
                 f"{MOST_UNKNOWNS:,} are the most. Choose higher levels, or fewer tables."
             )
         frame = TableFrame(axes)
-        before = [_released_cell(frame, table, row) for table in tables for row in table.labels]
-        empty = [_released_cell(frame, table, row) for table in tables for row in table.empty]
+        before = [[_released_cell(frame, table, row) for row in table.labels] for table in tables]
+        empty = [[_released_cell(frame, table, row) for row in table.empty] for table in tables]
+        parts = tuple(cells_within(frame, part) for part in own)
+        leaves = [part[table.leaves] for part, table in zip(parts, own, strict=True)]
+        leaves += [_finest_cells(frame, *cells) for cells in zip(before, empty, strict=True)]
         values = np.array([value for table in tables for value in table.values], np.int64)
         return cls(
             frame,
             {name: level for name, (_, level) in zip(columns, finest, strict=True)},
-            tuple(cells_within(frame, part) for part in own),
-            np.array(before, np.intp),
+            parts,
+            np.array(list(chain(*before)), np.intp),
             values,
-            np.array(empty, np.intp),
+            np.array(list(chain(*empty)), np.intp),
+            tuple(leaves),
         )
+
+    def parts_of(self, cell: int) -> Iterator[Places]:
+        """Yield the finest cells of each table that make up a cell, for tables in which some do.
+
+        >>> from incrowd.methods.tabulation.protected.frame import union
+        >>> sex, area = TableAxis("sex", ("*", "F", "M"), (-1, 0, 0)), TableAxis("area", ("*", "N", "S"), (-1, 0, 0))
+        >>> frame, parts = union((TableFrame((sex,)), TableFrame((sex, area))))
+        >>> none = np.zeros(0, np.intp)
+        >>> joint = Joint(frame, {}, parts, none, none, none, (parts[0][1:], parts[1][[4, 5, 7, 8]]))
+        >>> [part.tolist() for part in joint.parts_of(3)]
+        [[3], [4, 5]]
+        """
+        spans = [
+            (node, axis.ends[node]) for axis, node in zip(self.frame.axes, self._nodes(np.array([cell])), strict=True)
+        ]
+        for cells in self.finest:
+            lines = self._nodes(cells)
+            inside = [(low <= nodes) & (nodes < high) for (low, high), nodes in zip(spans, lines, strict=True)]
+            part = cells[np.logical_and.reduce(inside)]
+            if len(part):
+                yield part
+
+    def _nodes(self, cells: Places) -> tuple[Places, ...]:
+        return np.unravel_index(cells, self.frame.shape)
 
     def within(self, frame: TableFrame, contributions: Contributions) -> Contributions:
         """Return contributions to the finest cells of one table, from those of all tables."""
@@ -151,6 +181,17 @@ def _finest(
         f"a table that was released before has labels of {name!r} that are at no level of its hierarchy here: declare "
         "the same hierarchy as then."
     )
+
+
+def _finest_cells(frame: TableFrame, published: list[int], empty: list[int]) -> Places:
+    """Return those of a table's cells whose lines have no other of its lines under them."""
+    cells = np.array([*published, *empty], np.intp)
+    there = np.ones(len(cells), np.bool_)
+    for axis, nodes in zip(frame.axes, np.unravel_index(cells, frame.shape), strict=True):
+        lines = np.unique(nodes)
+        last = np.append(axis.ends[lines[:-1]] <= lines[1:], True)
+        there &= np.isin(nodes, lines[last])
+    return cells[there]
 
 
 def _released_cell(frame: TableFrame, table: ReleasedTable, row: tuple[str | None, ...]) -> int:

@@ -88,16 +88,23 @@ class MoveSearch:
 
     def _breach(self, demand: ProtectionDemand, amount: int, moves: list[Move]) -> Coalition | None:
         owners = Owners.none(self.task.frame.size) if demand.readers_only else self.task.owners
-        proofs = [(abs(move.amount), move.changed) for move in moves]
+        proofs = [(abs(move.amount), self._touched(move)) for move in moves]
         return owners.breach(demand.cell, proofs, lambda coalition: self.task.need(demand, amount, coalition))
+
+    def _touched(self, move: Move) -> Places:
+        """Return the cells of which somebody who knows one with all that is in it rules the move out."""
+        if self.task.owners.frame is None:
+            return move.changed
+        cells = np.unique(self._places[move.atoms])
+        return cells[cells < self.task.frame.size]
 
     def _one(self, cell: int, amount: int, moves: list[Move], coalition: Coalition, *, programs: bool) -> Move | None:
         """Return one more move, which changes nothing that a coalition knows; better still nothing exposed so far."""
         owners = self.task.owners
         known_cells = owners.known_to(coalition)
         if moves:
-            changed = np.unique(np.concatenate([move.changed for move in moves]))
-            names = {*owners.first[changed].tolist(), *owners.second[changed].tolist()}
+            touched = np.unique(np.concatenate([self._touched(move) for move in moves]))
+            names = {*owners.first[touched].tolist(), *owners.second[touched].tolist()}
             own = {int(owners.first[cell]), int(owners.second[cell])}
             wider = np.setdiff1d(owners.known_to(names - own), [cell])
             move = self._shared(cell, amount, np.union1d(wider, known_cells))

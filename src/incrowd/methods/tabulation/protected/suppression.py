@@ -167,7 +167,7 @@ def _proved(task: SuppressionTask, demands: list[ProtectionDemand], moves: list[
     inside = (moved >= task.low[atoms]) & ((task.high[atoms] < 0) | (moved <= task.high[atoms]))
     if np.any(task.weights[suppressed] >= NEVER) or not inside.all():
         raise AssertionError("a move changes what is published")
-    _require_open(task, demands, changed, moves)
+    _require_open(task, demands, (changed, (task.frame.matrix.astype(np.int64) @ abs(table)).tocsc()), moves)
     least, largest = task.cells.copy(), task.cells.copy()
     if len(moves):
         least += np.minimum(0, changed.min(axis=1).toarray().ravel())
@@ -178,10 +178,15 @@ def _proved(task: SuppressionTask, demands: list[ProtectionDemand], moves: list[
 
 
 def _require_open(
-    task: SuppressionTask, demands: list[ProtectionDemand], changed: csc_array, moves: list[Move]
+    task: SuppressionTask, demands: list[ProtectionDemand], effects: tuple[csc_array, csc_array], moves: list[Move]
 ) -> None:
-    """Refuse a proof in which a demand is not met, or is met only for readers who know nothing of their own."""
-    columns = [changed.indices[changed.indptr[n] : changed.indptr[n + 1]] for n in range(len(moves))]
+    """Refuse a proof in which a demand is not met, or is met only for readers who know nothing of their own.
+
+    `effects` are by how much every move changes each cell, and how much it moves inside.
+    """
+    changed, inside = effects
+    touched = changed if task.owners.frame is None else inside
+    columns = [touched.indices[touched.indptr[n] : touched.indptr[n + 1]] for n in range(len(moves))]
     reached = changed[[move.cell for move in moves], np.arange(len(moves))] if moves else []
     sets: dict[tuple[int, bool], list[tuple[int, Places]]] = {}
     for column, move, amount in zip(columns, moves, reached, strict=True):

@@ -39,8 +39,10 @@ class SuppressionTask:
 
     def need(self, demand: ProtectionDemand, amount: int, coalition: Coalition) -> int:
         """Return how far a cell must be able to go for a coalition: not beyond what they know of its finest cells."""
-        if not coalition or self.floors is not None:
+        if not coalition:
             return abs(amount)
+        if self.floors is not None:
+            return amount if amount > 0 else min(-amount, self._above(demand, coalition))
         start, end = self.frame.matrix.indptr[demand.cell : demand.cell + 2]
         atoms = self.frame.matrix.indices[start:end]
         if amount > 0 and np.any(self.high[atoms] < 0):
@@ -49,6 +51,12 @@ class SuppressionTask:
         ends = self.high if amount > 0 else self.low
         last = int(np.where(mine, self.truth[atoms], ends[atoms]).sum())
         return min(abs(amount), abs(int(self.cells[demand.cell]) - last))
+
+    def _above(self, demand: ProtectionDemand, coalition: Coalition) -> int:
+        """Return how far a cell is above what a coalition knows to be in it: own cells, and 1 in each other one."""
+        parts = [np.array(part, np.intp) for part in demand.parts]
+        room = [np.where(self.owners.knows(coalition, part), 0, self.cells[part] - 1).sum() for part in parts]
+        return min([int(self.cells[demand.cell]), *map(int, room)])
 
     def attacker(self, pattern: Flags, known_cells: tuple[int, ...] = ()) -> TableAttacker:
         """Return who knows everything but the pattern and what is not published anyway, and some cells beside."""
