@@ -169,7 +169,7 @@ def carry(journey: Journey, raw: Path, messy: MessyFile, rows: int, card: str | 
         journey.seen("columns")
         journey.click("button:has-text('Save the columns')")
     journey.seen("columns saved")
-    journey.click("nav >> text=Choose output")
+    journey.click("nav a:has-text('Choose output')")
     _route(journey, messy, rows, card)
     page.wait_for_url("**/plan?**")
     journey.seen("plan")

@@ -37,7 +37,9 @@ def drafted_lines(policy: Policy) -> tuple[str, ...]:
         what = 'to release it write role: quasi, and public: "source"' if held else 'write public: "source" below it'
         marked = [key for key, part in parts if part is not None and part.derived is not None and part.public is None]
         if section.clean is not None and section.clean.derived is not None and section.clean.confirmed is None:
-            lines.append(f'columns.{name}.clean comes from the data: check it, and write confirmed: "by whom" below it')
+            confirm = 'check it, and write confirmed: "by whom" below it'
+            confirm = f"to release it write role: quasi, {confirm}" if held else confirm
+            lines.append(f"columns.{name}.clean comes from the data: {confirm}")
         lines += [f"columns.{name}.{key} comes from the data: {what}" for key in marked]
     return tuple(lines)
 

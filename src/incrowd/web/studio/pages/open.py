@@ -103,7 +103,8 @@ def first_rows(path: Path, options: SourceOptions) -> FirstRows:
     first = [] if batch is None else batch.slice(0, _SHOWN).to_pylist()
     texts = [[None if row[name] is None else str(row[name])[:80] for name in rows.names] for row in first]
     keys = {key: str(value) for key, value in policy_keys(read).items()}
-    return FirstRows(list(read.guesses), list(rows.notes), keys, list(rows.names), texts, rows.rows)
+    notes = [note for note in rows.notes if note not in read.guesses]
+    return FirstRows(list(read.guesses), notes, keys, list(rows.names), texts, rows.rows)
 
 
 def _first(path: Path, options: SourceOptions) -> Work:

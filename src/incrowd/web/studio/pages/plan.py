@@ -26,7 +26,7 @@ from incrowd.web.studio.rows import RowAccess
 from incrowd.workflows.plan.forecast import Forecast, undeclared
 from incrowd.workflows.plan.forecast import plan as forecast
 from incrowd.workflows.plan.published import unpublished
-from incrowd.workflows.plan.warnings import drafted_lines, vouched_words
+from incrowd.workflows.plan.warnings import vouched_words
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.prepare import rehearse
@@ -105,11 +105,17 @@ def _plain(planned: Forecast) -> dict[str, Any]:
         "unpublished": list(unpublished(policy)),
         "undeclared": undeclared(policy),
         "warnings": list(planned.warnings),
-        "drafted": [*drafted_lines(policy), *([] if words is None else [words])],
+        "drafted": [*map(_drafted, policy.schema.drafted), *([] if words is None else [words])],
         "consent": None if policy.gate is None else policy.gate.sentence,
         "allowed": planned.allowed,
         "refusal": refusal,
     }
+
+
+def _drafted(name: str) -> str:
+    """Return what to do about a released column whose values, rule or cleaning come from the rows."""
+    do = "name a public source, and confirm its cleaning, on the page Columns and roles"
+    return f"{name} is data-dependent, which voids every guarantee but k-anonymity: {do}"
 
 
 def _chain(policy: Policy) -> Markup:

@@ -177,8 +177,3 @@ each("[data-details]", (picture) =>
     if (place) location.assign(place.dataset.node);
   }),
 );
-
-// On small screens the menu is a strip: show where we are.
-const strip = $(".menu");
-const current = strip && $(".current", strip);
-if (current && strip.scrollWidth > strip.clientWidth) strip.scrollLeft = current.offsetLeft - strip.offsetLeft - 16;
