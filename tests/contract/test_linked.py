@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv
@@ -259,29 +260,31 @@ def test_nobody_who_is_held_out_takes_part(tmp_path: Path) -> None:
 
 
 def test_a_verbatim_copy_is_found_by_attacks_and_a_release_is_not(tmp_path: Path) -> None:
-    tables, policy = hospital(400), linked_policy("two levels", tmp_path, rounds=1)
-    linked_files(tmp_path, tables)
-    loaded = load_policy(policy, folder=tmp_path)
-    release_to(None, loaded, Destination(tmp_path / "out", "csv"))
-    others = tmp_path / "others"
-    others.mkdir()
-    linked_files(others, hospital(400, seed=9))
-    inputs = AttackInput(tmp_path / "out", None, loaded, control=str(others))
-    order = AttackOrder(("membership", "inference"))
-    honest = attack_all(inputs.targets(), order)
-    assert {run.table for run in honest.runs} == {"patients", "stays", "procedures"}
-    assert not [run for run in honest.runs if run.finding.verdict == "leak"]
-    numbers = {f"p{n}": n + 1 for n in range(400)}
-    stays = {name: n + 1 for n, name in enumerate(tables["stays"]["stay"].to_pylist())}
-    for name, table in tables.items():
-        keyed = table.set_column(
-            table.column_names.index("patient"), "patient", pa.array([numbers[p] for p in table["patient"].to_pylist()])
-        )
-        if "stay" in keyed.column_names:
-            keyed = keyed.set_column(
-                keyed.column_names.index("stay"), "stay", pa.array([stays[s] for s in keyed["stay"].to_pylist()])
-            )
-        pq_names = [column for column in keyed.column_names if column != "day"]
-        csv.write_csv(keyed.select(pq_names), tmp_path / "out" / f"{name}.csv")
-    copied = attack_all(AttackInput(tmp_path / "out", None, loaded, control=str(others)).targets(), order)
-    assert [run for run in copied.runs if run.finding.verdict == "leak"]
+    """With the decade of birth above them most stays are unique, and a copy of the rows gives people away."""
+    plain = linked_policy("two levels", tmp_path, rounds=1)
+    plain["columns"]["born"] = {"type": "integer", "bounds": [0, 999], "hierarchy": {"intervals": [10]}}
+    policy, groups = load_policy(plain, folder=tmp_path), [tmp_path, tmp_path / "others"]
+    for seed, folder in enumerate(groups):
+        folder.mkdir(exist_ok=True)
+        linked_files(folder, with_births(hospital(400, seed), seed))
+    release_to(None, policy, Destination(tmp_path / "out", "csv"))
+
+    def leaks() -> set[str]:
+        inputs = AttackInput(tmp_path / "out", None, policy, control=str(groups[1]))
+        runs = attack_all(inputs.targets(), AttackOrder(("linkage", "closest-record", "membership"))).runs
+        assert {run.table for run in runs} == {"patients", "stays", "procedures"}
+        return {run.table for run in runs if run.finding.verdict == "leak"}
+
+    assert leaks() == set()
+    for name, table in with_births(hospital(400, 0), 0).items():
+        keys = [column for column in ("patient", "stay") if column in table.column_names]
+        columns = {column: [int(text[1:]) + 1 for text in table[column].to_pylist()] for column in keys}
+        shown = [column for column in table.column_names if column not in (*keys, "day")]
+        csv.write_csv(pa.table(columns | {column: table[column] for column in shown}), tmp_path / "out" / f"{name}.csv")
+    assert leaks() >= {"stays", "procedures"}
+
+
+def with_births(tables: dict[str, pa.Table], seed: int) -> dict[str, pa.Table]:
+    """Return tables with a year of birth of each patient."""
+    births = pa.array(np.random.default_rng(seed).integers(0, 1000, tables["patients"].num_rows))
+    return tables | {"patients": tables["patients"].append_column("born", births)}

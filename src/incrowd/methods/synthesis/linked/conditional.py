@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.methods.synthesis.marginals.junction import Columns, Floats, summed
-from incrowd.methods.synthesis.marginals.model import Codes, TableModel
+from incrowd.methods.synthesis.marginals.junction import Columns, Floats, spread, summed
+from incrowd.methods.synthesis.marginals.model import Codes, TableModel, ZeroTable
 
 _ROOM = 2**22  # cells held at once: 32 MB
 _SMALLEST = 1e-300  # no division by zero
+_FAINT = 1e-12  # of the largest chance of a table: less than any draw shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,11 +21,14 @@ class ConditionalModel:
     """A model, and the columns of it that are given; all others are drawn.
 
     The junction tree is passed twice for the given values of some rows: upwards for the likelihood of what is given
-    below each clique, downwards to draw.  That is exact: the columns have the model's joint law, given the rest.
+    below each clique, downwards to draw.  That is exact: the columns have the model's joint law, given the rest.  What
+    `zeros` do not forbid has a chance, however small, so that given values of which the model has none lead nowhere
+    that is forbidden.
     """
 
     model: TableModel
     predictors: Columns
+    zeros: tuple[ZeroTable, ...] = ()
 
     def draw(self, values: Codes, chance: np.random.Generator) -> Codes:
         """Return a row of all columns for each column of `values`, which holds the given codes, a line each.
@@ -44,6 +49,18 @@ class ConditionalModel:
             piece = sample[:, start : start + width]
             self._downward(piece, self._upward(piece), chance)
         return sample
+
+    @cached_property
+    def _tables(self) -> tuple[Floats, ...]:
+        """The tables of the cliques, with a chance for every cell that may occur."""
+        tables = []
+        for clique, table in zip(self.model.tree.cliques, self.model.tables, strict=True):
+            never = np.zeros(table.shape, np.bool_)
+            for zero in self.zeros:
+                if set(zero.columns) <= set(clique):
+                    never |= spread(zero.never.astype(np.float64), zero.columns, clique) > 0
+            tables.append(np.where(never, 0.0, np.maximum(table, _FAINT * float(table.max()))))
+        return tuple(tables)
 
     def _shape(self, clique: Columns) -> tuple[int, ...]:
         return tuple(self.model.tree.sizes[column] for column in self._free(clique))
@@ -71,7 +88,7 @@ class ConditionalModel:
     def _sliced(self, place: int, sample: Codes) -> Floats:
         """Return the probabilities of a clique given what it shares with the one above, at the given codes of rows."""
         tree = self.model.tree
-        clique, shared, table = tree.cliques[place], tree.separators[place], self.model.tables[place]
+        clique, shared, table = tree.cliques[place], tree.separators[place], self._tables[place]
         if tree.parents[place] >= 0:
             sums = summed(table, clique, shared)
             table = table / np.maximum(sums.reshape([_size(table, clique, c, shared) for c in clique]), _SMALLEST)

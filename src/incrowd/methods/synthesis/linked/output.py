@@ -191,8 +191,8 @@ class LinkedCheck(Check):
         yield CheckOutcome("values in the files", wrong, "all are declared labels, or numbers between declared bounds")
         if wrong is None:
             for own, level in pairs:
-                drawn = _own_numbers(level, numbers, keep.tables[0].name)
-                wrong = wrong or _contradicted(output.tables[own.name], own, level, drawn)
+                bounds = _own_numbers(level, numbers, keep.tables[0].name)
+                wrong = wrong or _contradicted(output.tables[own.name], own, level, bounds)
             yield CheckOutcome(
                 "constraints in the files", wrong, "every row is as declared, and sequences are in order"
             )
@@ -326,14 +326,14 @@ def _values_problem(
 
 
 def _contradicted(
-    rows: pa.Table, own: KeptTable, level: MeasuredLevel, drawn: Mapping[str, DrawnColumn]
+    rows: pa.Table, own: KeptTable, level: MeasuredLevel, bounds: Mapping[str, DrawnColumn]
 ) -> Problem | None:
     """Return a problem if rows contradict a constraint, or if those of a parent fall in the column of their order."""
     for zero in level.zeros or ():
-        if not set(zero.columns) & set(drawn) and occurs(zero, rows):
+        if not set(zero.columns) & set(bounds) and occurs(zero, rows):
             return Problem(f"rows of {level.table} show what is declared never to occur")
     for constraint in level.constraints or ():
-        if violated(constraint, rows, drawn):
+        if violated(constraint, rows, bounds):
             return Problem(f"rows of {level.table} contradict a constraint: {constraint}")
     if level.ascending is None:
         return None

@@ -46,6 +46,7 @@ class LevelLimits(WorkLimits):
 class LevelSearch(Search):
     """The search of a table below the people: the tables that are measured first, and the rows above as drawn."""
 
+    limits: LevelLimits
     first: tuple[Columns, ...]
     above: WeightedRows
     known_tables: tuple[Columns, ...]
@@ -55,7 +56,8 @@ class LevelSearch(Search):
         tables = [self.measured(columns, scale) for columns in self.first]
         total = estimated_total(tables)
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
-        faint = harmless_zeros(faint_zeros(list(map(_own_column, tables)), self.limits.faint), declared)
+        own = [zero for zero in declared if self.limits.targets >= set(zero.columns)]
+        faint = harmless_zeros(faint_zeros(list(map(_own_column, tables)), self.limits.faint), own)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
         unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0, zeros)
         pace = float(scale) ** 2 / total / 8  # the curvature of the misfit is (total / scale)^2, a slope lacks a total

@@ -93,7 +93,7 @@ class Synthesis:
             else:
                 synthetic[level.name] = below(level, synthetic, numbers[level.name])
                 selection = self.of_table(work, true, reach, synthetic)
-                codes = drawn_below(level, selection, synthetic, chance)
+                codes = drawn_below(work, selection, synthetic, chance)
             synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
             numbers |= {c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is Part.NUMBER}
             error = self.evaluated(work, true, codes, selection)
@@ -182,11 +182,12 @@ def below(level: Level, synthetic: Mapping[str, LevelRows], numbers: NDArray[np.
 
 
 def drawn_below(
-    level: Level, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
+    work: Work, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
 ) -> Codes:
     """Draw a table below drawn rows: all at once, or in a sequence each row after the one before."""
+    level = work.level
     rows, predictors = synthetic[level.name], given_codes(level, synthetic)
-    model = ConditionalModel(selection.model, level.predictors)
+    model = ConditionalModel(selection.model, level.predictors, work.rules.zeros)
     if not level.places(Part.PREVIOUS):
         return model.draw(predictors, chance)
     own = level.places(Part.OWN)
