@@ -22,7 +22,13 @@ from incrowd.queries.query import Catalog, DaysRead, Relation
 
 Days = tuple[date, date]
 """The first day of a range, and the first day behind it."""
-_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ}
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LT,
+    exp.GTE: exp.LTE,
+    exp.LT: exp.GT,
+    exp.LTE: exp.GTE,
+    exp.EQ: exp.EQ,
+}
 _DAY = timedelta(days=1)
 
 

@@ -33,7 +33,9 @@ from incrowd.methods.histograms.continual.running import (
     KINDS,
     MEASURED,
     NUMBER,
+    OWN,
     PERIOD,
+    WITHIN,
     PastPeriod,
     RunningCounts,
     RunningRows,
@@ -58,7 +60,6 @@ EVERY_PERIOD = (
     "somebody in every period: no plan beats independent noise at the last total. Counting people at their first "
     "appearance (participations: 1) needs far less noise."
 )
-_NORMAL = NormalDist().inv_cdf(0.975)
 _WIDE = 1000  # of integer Gaussian noise this wide, sums are normal to every digit that is printed
 _MOST_CELLS = 100_000
 _SCALE = 1000  # scales are multiples of 1/1000, rounded up
@@ -130,7 +131,7 @@ class Continual(Method):
     def partition(self, schema: Schema) -> BinPartition:
         """Return the cells: all are declared, so that empty ones get noise, too."""
         partition = BinPartition.of(schema, self.columns, self.levels)
-        own = {PERIOD, NUMBER, MEASURED, *COLUMNS.values()} & set(partition.cells.names)
+        own = set(OWN) & set(partition.cells.names)
         if own:
             raise InvalidParameter(f"running counts have a column {min(own)!r} of their own: leave that column out.")
         if partition.closed_size("count other columns") > _MOST_CELLS:
@@ -148,7 +149,7 @@ class Continual(Method):
             *keep_rows(unit),
             EveryRow(),
             *counted(partition.cells, partition.columns(), ListedBins.ALL),
-            choice.step(pattern),
+            choice.step(pattern, partition.closed_size("count other columns")),
         )
         guarantee = fold(steps, unit, self.delta)
         spend = charge_of(guarantee.loss, self.delta, unit.adjacency)
@@ -180,7 +181,7 @@ class Continual(Method):
         mixed = matrix[place, place] * counts + (weights @ earlier if len(running.past) else 0)
         measured = AddGaussian(choice.scale).release(mixed, coins)
         present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people, running.mark))
-        return RunningCounts(estimated(present, matrix, choice.window, partition), present)
+        return RunningCounts(estimated(present, choice, partition), present)
 
 
 def _counted(
@@ -195,11 +196,12 @@ def _counted(
     return dense, frozenset() if admitted is None else frozenset(admitted.seen)
 
 
-def estimated(present: tuple[PastPeriod, ...], matrix: np.ndarray, window: int, partition: BinPartition) -> pa.Table:
-    """Return all periods as a table: what was measured, and the numbers that follow from it by public arithmetic."""
+def estimated(present: tuple[PastPeriod, ...], choice: Choice, partition: BinPartition) -> pa.Table:
+    """Return all periods as a table: what was measured, the numbers that follow from it, and how far off they are."""
     places = tuple(period.number - 1 for period in present)
     measured = stacked([period.measured for period in present])
-    estimates = Estimates.of(matrix, places, window)
+    matrix = matrix_of(choice.strategy, choice.periods, choice.window)
+    estimates = Estimates.of(matrix, places, choice.window)
     size = measured.shape[1]
     labeled = partition.labeled(np.arange(size), np.zeros(size, np.int64))
     names = [name for name in labeled.column_names if name != "count"]
@@ -212,6 +214,9 @@ def estimated(present: tuple[PastPeriod, ...], matrix: np.ndarray, window: int, 
     }
     for kind, rows in (("periods", estimates.counts), ("totals", estimates.totals), ("windows", estimates.windows)):
         columns[COLUMNS[kind]] = pa.array(np.round(rows @ measured, DIGITS).reshape(-1))
+    for kind, norms in estimates.norms().items():
+        widths = np.ceil(_factor(choice.scale) * float(choice.scale) * norms * 10**DIGITS) / 10**DIGITS
+        columns[WITHIN[kind]] = pa.array(np.repeat(widths, size))
     return pa.table(columns)
 
 
@@ -264,11 +269,13 @@ class Choice:
     def rho(self) -> Fraction:
         return Fraction(self.chosen.squared) / (2 * self.chosen.scale**2)
 
-    def step(self, pattern: Pattern) -> RunningNoise:
-        """Return the step that adds the noise, with the interval of each kind of number."""
-        within = [math.ceil(_factor(self.scale) * error) for error in self.chosen.errors]
-        limits = pattern.participations, pattern.apart
-        return RunningNoise(self.strategy, self.periods, self.window, *limits, self.chosen.squared, self.scale, *within)
+    def step(self, pattern: Pattern, cells: int = 1) -> RunningNoise:
+        """Return the step that adds the noise, with the interval of each kind of number, alone and all at once."""
+        alone, totals, windows = (math.ceil(_factor(self.scale) * error) for error in self.chosen.errors)
+        factor = _factor(self.scale, self.periods * cells)
+        each, sums, last = (math.ceil(factor * error) for error in self.chosen.errors)
+        plan = self.strategy, self.periods, self.window, pattern.participations, pattern.apart
+        return RunningNoise(*plan, self.chosen.squared, self.scale, alone, totals, windows, together=(each, sums, last))
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Return the strategies that were compared, each with the 95 % error of the worst number of each kind."""
@@ -297,9 +304,14 @@ class Choice:
         return tuple(lines)
 
 
-def _factor(scale: Fraction) -> float:
-    """Return how many standard errors 95 % of numbers stay within: normal for wide noise, else by its tails."""
-    return _NORMAL if scale > _WIDE else math.sqrt(2 * math.log(40))
+def _factor(scale: Fraction, numbers: int = 1) -> float:
+    """Return how many standard errors so many numbers stay within, all of them in 95 % of cases.
+
+    Noise is normal where it is wide, else bounded by its tails; of several numbers each may miss in its part of 5 %.
+    """
+    if scale > _WIDE:
+        return NormalDist().inv_cdf(1 - 0.025 / numbers)
+    return math.sqrt(2 * math.log(40 * numbers))
 
 
 @lru_cache(maxsize=64)

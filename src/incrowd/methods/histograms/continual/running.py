@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 PERIOD, NUMBER, MEASURED = "period", "number", "measured"
 KINDS = ("periods", "totals", "windows")
 COLUMNS = {"periods": "count", "totals": "total", "windows": "window"}
+WITHIN = {kind: f"{name}_within" for kind, name in COLUMNS.items()}
+"""The columns with the half width of the 95 % interval of each number."""
+OWN = (PERIOD, NUMBER, MEASURED, *COLUMNS.values(), *WITHIN.values())
+"""All columns but those that name the cells."""
 DIGITS = 3
 Whole = NDArray[np.int64]
 
@@ -150,8 +154,7 @@ class RunningCounts(Tabular):
     @property
     def labels(self) -> tuple[str, ...]:
         """The columns that name the cells."""
-        own = (PERIOD, NUMBER, MEASURED, *COLUMNS.values())
-        return tuple(name for name in self.table.column_names if name not in own)
+        return tuple(name for name in self.table.column_names if name not in OWN)
 
     def released_tuples(self) -> tuple[Any, ...]:
         return ()
