@@ -247,6 +247,8 @@ def check_steps(statement: Statement, check: Check) -> Problem | None:
     gate = gate_of(statement.steps)
     if gate is not None and not gate.settled:
         return Problem("its consent gate has no run and no registry snapshot")
+    if gate is not None and not all(step.prices_withdrawals for step in statement.steps):
+        return Problem("people may withdraw after they were counted, and its noise was not planned for that")
     period = period_of(statement.steps)
     if unit.kind is Kind.PERSON_PERIOD and period is None:
         return Problem("it protects a person in a period, and its steps name no period")

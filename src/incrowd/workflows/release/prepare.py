@@ -187,16 +187,16 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
-    opened: Any = _running(policy, ledger, table) if policy.method.running else table
+    opened: Any = _running(policy, ledger, table, order.background.consent) if policy.method.running else table
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
     return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
 
 
-def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
+def _running(policy: Policy, ledger: Ledger, table: Table, consent: ConsentSnapshot | None) -> Any:
     from incrowd.workflows.release.running import running_rows
 
-    return running_rows(policy, ledger, table)
+    return running_rows(policy, ledger, table, consent)
 
 
 def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -78,6 +78,13 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     columns, size, apart = np.array(slow_matrix(step), np.int64), step.periods, step.apart
     inner = columns @ columns.T
     times = min(1 + (size - 1) // apart, step.participations or size)
+    if step.withdrawals:
+        added, events = slow_squared(replace(step, withdrawals=None), rows), (times * rows) ** 2
+        pairs_ = [(int(inner[i, i]), int(inner[j, j]), int(inner[i, j])) for i in range(size) for j in range(i, size)]
+        longest = max(own for own, _, _ in pairs_)
+        alone = max(longest, *(one + other - 2 * both for one, other, both in pairs_))
+        opposed = max(0, *(-both for _, _, both in pairs_))
+        return min(events * alone, added + events * (longest + 2 * opposed))
     if times == size:
         return rows**2 * int(inner[inner > 0].sum())
     best: dict[tuple[int, int], int] = {}
@@ -289,13 +296,16 @@ class RunningPicture(Picture):
         sums = {place: list(zip(numbers, totals[:, place].tolist(), strict=True)) for place in names}
         charts = [Multiple(names[place], line) for place, line in lines.items()]
         rising_charts = [
-            Multiple(names[place], line, rising([value for _, value in line])) for place, line in sums.items()
+            Multiple(names[place], line, () if step.withdrawals else rising([value for _, value in line]))
+            for place, line in sums.items()
         ]
         what = "All cells" if len(charts) == size else f"The {len(charts)} largest of {size:,} cells"
         caption = f"{what}, period by period; the band is ± {step.alone:,} (95 % of numbers)."
         whole = (
-            f"Totals of these cells; the band is ± {step.totals:,}. Dashed: the nearest line that never falls, for the "
-            "eye alone; use the numbers, which are unbiased and never change."
+            f"Totals of these cells; the band is ± {step.totals:,}."
+            if step.withdrawals
+            else f"Totals of these cells; the band is ± {step.totals:,}. Dashed: the nearest line that never falls, "
+            "for the eye alone; use the numbers, which are unbiased and never change."
         )
         rows = [[names[place], f"{values[-1, place]:,.0f}"] for place in largest]
         last = [[names[place], f"{totals[-1, place]:,.0f}"] for place in largest]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -27,6 +27,7 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian
 from incrowd.methods.histograms.continual.check import RunningCheck, RunningPicture
+from incrowd.methods.histograms.continual.counting import counted_period
 from incrowd.methods.histograms.continual.running import (
     COLUMNS,
     DIGITS,
@@ -50,7 +51,6 @@ from incrowd.methods.histograms.continual.strategies import (
     sensitivity,
 )
 from incrowd.methods.histograms.shared.partition import BinPartition
-from incrowd.methods.shared.columns import row_limits
 from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
@@ -63,7 +63,6 @@ EVERY_PERIOD = (
 _WIDE = 1000  # of integer Gaussian noise this wide, sums are normal to every digit that is printed
 _MOST_CELLS = 100_000
 _SCALE = 1000  # scales are multiples of 1/1000, rounded up
-_LARGEST_COUNT = 2**40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +97,7 @@ class Continual(Method):
     participations: int | None = None
     apart: int = 1
     strategy: Literal["auto", "independent", "normalized-root", "root", "window-root"] = "auto"
+    withdrawals: bool = False
 
     def __post_init__(self) -> None:
         if not self.want or not set(self.want) <= set(KINDS):
@@ -117,14 +117,19 @@ class Continual(Method):
                 "of their number, as those of a group: protect a person over all periods (leave per: period out), or "
                 "release each period with another method."
             )
-        return Pattern(unit.max_rows, self.participations, self.apart)
+        if self.withdrawals and (unit.max_rows > 1 or unit.more is not None):
+            raise InvalidParameter(
+                "somebody who withdraws is subtracted, so one row of each person counts in a period: max_rows: 1, "
+                "without more."
+            )
+        return Pattern(unit.max_rows, self.participations, self.apart, self.withdrawals)
 
     def choice(self, rows: int, pattern: Pattern | None = None) -> Choice:
         """Return the strategy of least variance for what is wanted, and the others beside it."""
         periods = self.periods
         if periods is None:
             raise InvalidParameter("running counts need the number of periods: write period: with first and last.")
-        limits = pattern or Pattern(rows, self.participations, self.apart)
+        limits = pattern or Pattern(rows, self.participations, self.apart, self.withdrawals)
         chosen = next((strategy for strategy in Strategy if strategy.value == self.strategy), None)
         return choose(Request(periods, min(self.window, periods), self.want, limits, chosen), self.epsilon, self.delta)
 
@@ -174,26 +179,15 @@ class Continual(Method):
         matrix = matrix_of(choice.strategy, choice.periods, choice.window)
         if not 1 <= running.number <= choice.periods:
             raise InvalidParameter(f"period {running.number} is beyond the {choice.periods} that were planned.")
-        counts, people = _counted(running, partition, pattern, coins)
+        period = counted_period(running, partition, pattern, coins)
+        counts = period.counts
         place = running.number - 1
         earlier = stacked([period.counts for period in running.past])
         weights = matrix[place, [period.number - 1 for period in running.past]]
         mixed = matrix[place, place] * counts + (weights @ earlier if len(running.past) else 0)
         measured = AddGaussian(choice.scale).release(mixed, coins)
-        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people, running.mark))
+        present = (*running.past, replace(period, measured=measured))
         return RunningCounts(estimated(present, choice, partition), present)
-
-
-def _counted(
-    running: RunningRows, partition: BinPartition, pattern: Pattern, coins: Coins
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], frozenset[str]]:
-    """Count all cells of the period, of people whom the pattern still admits; return also who came."""
-    table, admitted = running.table, running.admitted(pattern)
-    if admitted is not None:
-        table = Table(table.schema, table.engine.admitted(table.rows, admitted), table.engine)
-    counts = table.engine.count(table.rows, partition.cells, *row_limits(table, coins))
-    dense = np.minimum(partition.occupied(counts).dense(), _LARGEST_COUNT)
-    return dense, frozenset() if admitted is None else frozenset(admitted.seen)
 
 
 def estimated(present: tuple[PastPeriod, ...], choice: Choice, partition: BinPartition) -> pa.Table:
@@ -275,7 +269,8 @@ class Choice:
         factor = _factor(self.scale, self.periods * cells)
         each, sums, last = (math.ceil(factor * error) for error in self.chosen.errors)
         plan = self.strategy, self.periods, self.window, pattern.participations, pattern.apart
-        return RunningNoise(*plan, self.chosen.squared, self.scale, alone, totals, windows, together=(each, sums, last))
+        numbers = self.chosen.squared, self.scale, alone, totals, windows, (each, sums, last)
+        return RunningNoise(*plan, *numbers, pattern.withdrawals or None)
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Return the strategies that were compared, each with the 95 % error of the worst number of each kind."""
