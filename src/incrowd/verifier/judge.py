@@ -17,7 +17,7 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import RobustlySampled, Sequence
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
-from incrowd.core.steps.around import Compare, gate_of, own_steps, period_of, steps_around
+from incrowd.core.steps.around import Compare, StartFromModel, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.core.unit import Adjacency, Kind
@@ -110,7 +110,9 @@ def statement_of(certificate: Certificate) -> Statement:
     declared = certificate.schema.columns
     roles, types = ({column.name: getattr(column, name) for column in declared} for name in ("role", "type"))
     released, period = certificate.schema.released, period_of(certificate.steps)
-    return Statement(basis, certificate.claims, released, certificate.evidence, roles, types, period)
+    start = next((step for step in steps_around(certificate.steps) if isinstance(step, StartFromModel)), None)
+    cliques = () if start is None else start.cliques
+    return Statement(basis, certificate.claims, released, certificate.evidence, roles, types, period, cliques)
 
 
 def _basis(certificate: Certificate) -> ClaimBasis:
