@@ -216,7 +216,7 @@ class Marginals(Method):
         rows = self._counted(table, classes, (limits, filters))
         pieces = self.pieces(classes)
         start = prior_tables(earlier, classes, self.cells)
-        result = self.search(Search(rows, limits, reach, coins, start), tuple(pieces.values()))
+        result = self.search(Search(rows, limits, reach, coins, prior=start), tuple(pieces.values()))
         columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
         model = SyntheticModel(result.model, columns, Declared.of(self, classes).numbers)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))

@@ -126,7 +126,7 @@ class Search:
     limits: WorkLimits
     reach: Sensitivity
     coins: Coins
-    prior: tuple[PriorTable, ...] = ()
+    prior: tuple[PriorTable, ...] = field(default=(), kw_only=True)
     """Tables of an earlier model, which was published: the fit starts from them."""
 
     def measured(self, columns: Columns, scale: Fraction) -> NoisyTable:
