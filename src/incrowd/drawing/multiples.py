@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from incrowd.drawing.markup import joined, tag
 
+_DASHED = {"fill": "none", "stroke": "#b35900", "stroke_width": 1, "stroke_dasharray": "4 3"}
 _WIDE, _TALL, _GAP, _TITLE, _ACROSS = 220, 84, 16, 18, 3
 
 
@@ -67,7 +68,7 @@ def _chart(chart: Multiple, ends: tuple[float, float], within: float, periods: i
         line = " ".join(
             f"{x(period)},{y(value)}" for (period, _), value in zip(chart.points, chart.smooth, strict=True)
         )
-        parts.append(tag("polyline", points=line, class_="smooth"))
+        parts.append(tag("polyline", points=line, class_="smooth", **_DASHED))
     return parts
 
 

@@ -30,7 +30,6 @@ td,th{border-bottom:1px solid #d8dee4;padding:.25rem .5rem;text-align:left}
 caption{text-align:left;font-weight:600;padding:.5rem 0}.scroll{overflow-x:auto}figure{margin:1rem 0}
 svg{width:100%;height:auto;max-width:100%}svg text{font:12px system-ui,sans-serif;fill:#1b1f24}
 .band{fill:#0072b2;opacity:.18}.line{fill:none;stroke:#0072b2;stroke-width:1.6}.value{fill:#0072b2}
-.smooth{fill:none;stroke:#d55e00;stroke-width:1;stroke-dasharray:4 3}
 .zero{stroke:#8a94a0;stroke-width:.6}.end{fill:#57606a}
 .published{fill:#0072b2}.missing{fill:#fff;stroke:#b3261e;stroke-width:1.5;stroke-dasharray:3 2}.open{fill:#e3e7eb}
 @media(prefers-color-scheme:dark){body{color:#e8ebef;background:#14181d}svg text{fill:#e8ebef}.open{fill:#3a434d}

@@ -267,9 +267,9 @@ class Choice:
         """Return the step that adds the noise, with the interval of each kind of number, alone and all at once."""
         alone, totals, windows = (math.ceil(_factor(self.scale) * error) for error in self.chosen.errors)
         factor = _factor(self.scale, self.periods * cells)
-        each, sums, last = (math.ceil(factor * error) for error in self.chosen.errors)
+        all_counts, all_totals, all_windows = (math.ceil(factor * error) for error in self.chosen.errors)
         plan = self.strategy, self.periods, self.window, pattern.participations, pattern.apart
-        numbers = self.chosen.squared, self.scale, alone, totals, windows, (each, sums, last)
+        numbers = self.chosen.squared, self.scale, alone, totals, windows, (all_counts, all_totals, all_windows)
         return RunningNoise(*plan, *numbers, pattern.withdrawals or None)
 
     def table(self) -> tuple[tuple[str, ...], ...]:

@@ -57,9 +57,9 @@ def prior_tables(model: SyntheticModel | None, classes: Sequence[Classes], cells
         clique, shared = tree.cliques[place], tree.separators[place]
         even = model.model.tables[place]
         table = (1 - _EVEN) * even + _EVEN / even.size
-        given = summed(table, clique, shared)
+        margin = summed(table, clique, shared)
         axes = [table.shape[clique.index(column)] if column in shared else 1 for column in clique]
-        tables.append(PriorTable(clique, np.log(table) - np.log(given.reshape(axes))))
+        tables.append(PriorTable(clique, np.log(table) - np.log(margin.reshape(axes))))
     return tuple(tables)
 
 
