@@ -7,7 +7,8 @@ Edges are drawn with ends by weights that fall like a power, and written as Parq
 the whole road (policy, validation, ledger, certificate, files, check) with real coins, in a process of its own: CPU
 seconds and peak memory.  The floor is DuckDB reading the edges and counting degrees.  networkx, where it is installed,
 counts degrees and triangles of a tenth of the size, beside the same releases of that size: from one size to the other
-the table shows how cost grows.
+the table shows how cost grows.  igraph and networkit (peers `graphs_igraph` and `graphs_networkit`, see `bench/rows.py`)
+count degrees and triangles of the whole graph in one thread each.
 
 Besides what the smallest graph takes, memory grows with the edges, by 55 to 105 bytes for each: edges are read some
 millions at a time, and products of matrices are made in pieces of 2 million entries.  CPU time of degrees grows with
@@ -32,7 +33,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from bench.rows import HEAD, Row, finish, show
+from bench.rows import HEAD, Row, finish, peer, show
 
 RELEASES: dict[str, dict[str, Any]] = {
     "degree-anonymity, k = 10": {"method": "degree-anonymity", "k": 10},
@@ -49,6 +50,11 @@ GOALS = {
     "triangles": 15 / 2.2,
 }
 """How many times the floor, at 10M edges."""
+PEERS = {
+    "graphs_networkit": {"triangles": ("seconds", 15 / 11.9)},
+    "graphs_igraph": {"triangles": ("seconds", 15 / 15.3), "degree-anonymity, k = 10": ("degree seconds", 10 / 13.6)},
+}
+"""What peers measure of the work of a release, and how many times that may be taken."""
 
 
 def write(folder: Path, nodes: int, edges: int, seed: int = 0) -> None:
@@ -123,6 +129,16 @@ def run(folder: Path, job: str) -> None:
     print(json.dumps([usage.ru_utime + usage.ru_stime, time.perf_counter() - before, usage.ru_maxrss / 1024]))
 
 
+def peers(folder: Path, ours: dict[str, float]) -> list[Row]:
+    """Set our CPU seconds beside those of peers that are there, on the same file."""
+    rows = []
+    for name, works in PEERS.items():
+        theirs = peer(name, str(folder / "edges.parquet"))
+        for job, (key, goal) in works.items() if theirs is not None else ():
+            rows.append(show(Row(f"{job}, {name.removeprefix('graphs_')}", ours[job], theirs[key], name, goal)))  # type: ignore[index]
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=10**6)
@@ -141,14 +157,15 @@ def main() -> None:
             folder.mkdir()
             measured(folder, f"write {given.nodes // part} {given.edges // part}")
             print(f"{given.nodes // part:,} nodes, {given.edges // part:,} edges")
-            base = None
+            base, ours = None, dict[str, float]()
             for job in ["floor", *jobs]:
                 found = measured(folder, job)
                 if found is not None:
-                    base = base or found[0]
+                    base, ours[job] = base or found[0], found[0]
                     work = f"{job}, {given.edges // part:,} edges"
                     goal = GOALS.get(job) if part == 1 else None
                     rows.append(show(Row(work, found[0], base, "DuckDB", goal, megabytes=found[2])))
+        rows += peers(whole, ours)
     finish(rows)
 
 

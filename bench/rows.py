@@ -1,19 +1,23 @@
 """Rows of a bench: CPU seconds of incrowd beside a floor or a peer of the same run, and exit 1 if a goal is missed.
 
 `bench/all` names a file in INCROWD_BENCH; every bench adds its rows to it, and `scripts/bench compare` reads them.
+
+A peer runs in an environment of its own, INCROWD_PEERS/NAME/bin/python, with the package that bench/peers/NAME.py imports;
+its rows are left out, and that is printed, where the environment is not there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-FILE = "INCROWD_BENCH"
+FILE, PEERS = "INCROWD_BENCH", "INCROWD_PEERS"
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,21 @@ def show(row: Row) -> Row:
         with Path(os.environ[FILE]).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(row) | {"met": row.met}) + "\n")
     return row
+
+
+def peer(name: str, *words: str) -> dict[str, Any] | None:
+    """Run a peer and return what it measured; None where its environment is not there."""
+    place = os.environ.get(PEERS)
+    python = Path(place or "peers", name, "bin", "python")
+    if place is None or not python.exists():
+        print(f"{name} is not there: its rows are left out. Make its environment and name the folder in {PEERS}.")
+        return None
+    command = [str(python), str(Path(__file__).parent / "peers" / f"{name}.py"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{name} failed:\n{done.stderr[-2000:]}")
+    measured: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return measured
 
 
 def finish(rows: Iterable[Row]) -> NoReturn:

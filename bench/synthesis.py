@@ -252,15 +252,21 @@ def fourteen() -> pa.Table:
     return table
 
 
-def wide() -> Iterator[tuple[str, pa.Table]]:
-    """Return 14 columns, 40 columns that depend on each other, and a table with a column of 1,000 values."""
-    yield "14", fourteen()
-    chance, rows = np.random.default_rng(0), 20_000
+def forty(rows: int = 20_000) -> pa.Table:
+    """Return 40 columns that depend on each other."""
+    chance = np.random.default_rng(0)
     hidden = chance.integers(0, 4, rows)
     mixed = [
         np.where(chance.random(rows) < 0.6, (hidden + n) % 4, chance.integers(0, 4 + n % 5, rows)) for n in range(40)
     ]
-    yield "40", pa.table({f"c{n}": column.astype(str) for n, column in enumerate(mixed)})
+    return pa.table({f"c{n}": column.astype(str) for n, column in enumerate(mixed)})
+
+
+def wide() -> Iterator[tuple[str, pa.Table]]:
+    """Return 14 columns, 40 columns that depend on each other, and a table with a column of 1,000 values."""
+    yield "14", fourteen()
+    yield "40", forty()
+    chance, rows = np.random.default_rng(1), 20_000
     code = chance.zipf(1.3, rows) % 1000
     few = {f"c{n}": ((code + chance.integers(0, 3, rows)) % 6).astype(str) for n in range(8)}
     yield "1000", pa.table({"code": code.astype(str)} | few)

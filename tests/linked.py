@@ -34,6 +34,9 @@ _COLUMNS: dict[str, dict[str, Any]] = {
         "code": {"role": "sensitive", "categories": ["u", "v", "w"], **_FEW},
     },
 }
+DAYS: dict[str, Any] = {"type": "integer", "bounds": [0, 300], "missing": "drop", "hierarchy": {"cuts": [[2, 5, 40]]}}
+"""Days that are released: drawn inside their classes, in the order of a sequence."""
+IMPOSSIBLE = {"never": {"ward": "C", "urgent": "true"}}
 EXAMPLES: dict[str, dict[str, Any]] = {
     "one level": {},
     "one level, replaced": {"adjacency": "replace-one"},
@@ -41,6 +44,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "two levels": {"order": "day", "below": "person"},
     "two levels by row ID": {"below": "row", "depends_on": ["stays.ward", "patients.sex"]},
     "people with more are left out": {"more": "drop"},
+    "values and constraints": {"order": "day", "values": True},
 }
 """Every shape of linked tables, by what differs from people with stays."""
 
@@ -56,8 +60,12 @@ def linked_policy(name: str, folder: Path | None = None, **release: Any) -> dict
         above = {"depends_on": shape["depends_on"]} if "depends_on" in shape else {}
         unit = {"unit": "patient"} if below == "person" else {}
         tables["procedures"] = {"parent": "stays", "foreign_key": "stay", "max_rows": 6, **above, **unit}
+    if "values" in shape:
+        release = {"constraints": {"stays": [IMPOSSIBLE]}} | release
     for table, section in tables.items():
         own = deepcopy(_COLUMNS[table])
+        if "values" in shape and table == "stays":
+            own["day"] = dict(DAYS)
         if table == "procedures" and below == "row":
             del own["patient"]
         section |= {"source": f"{table}.csv", "columns": own}

@@ -81,6 +81,10 @@ class LedgerMissing(LedgerUnavailable):
     """There is no ledger at an address; one that cannot be read, is locked or has another version is not missing."""
 
 
+class LedgerMoved(LedgerUnavailable):
+    """The ledger was moved to another place: what remains of a budget is there, and nothing is charged here."""
+
+
 class LedgerLocked(LedgerUnavailable):
     """Another process held the ledger for too long; nothing is wrong with it."""
 

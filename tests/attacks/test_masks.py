@@ -155,5 +155,6 @@ def test_membership_reads_masked_numbers_in_parts_and_tells_members_from_others(
         rates.append(attack_of("membership")(published, Knowledge(inside, tuple(names[:2]), names[-1]), outside))
     assert rates[0].success.estimate > 0.5
     assert rates[0].verdict is AttackVerdict.LEAK
+    assert not rates[0].notes  # no masked value was compared as it stands
     assert rates[1].success.estimate < 0.2
     assert rates[1].verdict is AttackVerdict.NOT_FOUND

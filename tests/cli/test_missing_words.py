@@ -23,6 +23,7 @@ from tests.cli.running import Runner
 WORDS = [
     *("onbekend", "NULL", "n.v.t.", "-", "s/d", "NS/NC", "k. A.", "sans objet", "brak danych", "desconhecido"),
     *("uppgift saknas", "ikke oplyst", "neuvedeno", "ei tietoa", "non pervenuto", "unknown"),
+    *("uoplyst", "non rilevato", "nezadáno", "ei ilmoitettu"),
     *("δ/υ", "nincs adat", "nespecificat", "nije poznato", "няма данни", "не вказано"),
 ]
 
@@ -68,6 +69,15 @@ def test_a_word_of_any_language_among_many_days_is_suggested_for_its_column_alon
     assert fee.role is not Role.IDENTIFIER  # nearly unique, but measured with a unit
 
 
+def test_a_word_among_a_few_different_amounts_with_a_unit_is_suggested_too(tmp_path: Path) -> None:
+    rows = [f"€ {n % 12},50;{n % 2}" for n in range(60)]
+    fee, code = written(tmp_path, "\n".join(["Importo;Codice", *rows, "esente;3", "esente;esente"])).columns
+    assert (fee.type, fee.facts.missing, fee.facts.high) == (Type.DECIMAL, 2, 11.5)
+    assert fee.clean is not None
+    assert (fee.clean.cleaning.missing, fee.clean.cleaning.units) == (("esente",), ("€",))
+    assert code.facts.missing == 0
+
+
 @pytest.mark.parametrize(
     ("names", "roles"),
     [
@@ -75,6 +85,8 @@ def test_a_word_of_any_language_among_many_days_is_suggested_for_its_column_alon
         ("TAJ-szám Név Nem Diagnózis", "identifier identifier quasi sensitive"),
         ("ЕГН Име Пол Диагноза", "identifier identifier quasi sensitive"),
         ("CNP Nume Vârstă Salariu", "identifier identifier quasi sensitive"),
+        ("Personnummer Namn Kön Diagnoskod", "identifier identifier quasi sensitive"),
+        ("Låner-ID Efternavn Fødselsår Gebyr", "identifier identifier quasi sensitive"),
     ],
 )
 def test_names_of_columns_are_read_in_every_alphabet(names: str, roles: str) -> None:
@@ -136,6 +148,15 @@ def test_sum_rows_of_a_workbook_are_said_and_left_out_of_the_draft(run: Runner, 
     assert run("profile cases.xlsx --totals Summe --json").json["rows"] == 40
 
 
+def test_the_label_of_a_sum_in_the_first_column_is_no_value_of_it(run: Runner, tmp_path: Path) -> None:
+    rows = [f"{1950 + n % 40};{n}" for n in range(80)]
+    (tmp_path / "rows.csv").write_text("\n".join(["Fødselsår;Antal", *rows, "I alt;3160"]), encoding="utf-8")
+    outcome = run("profile rows.csv --write policy.yaml --json").json
+    year = outcome["columns"][0]
+    assert (year["type"], year["low"], year["high"], year["nearly"]) == ("integer", "1950", "1989", None)
+    assert outcome["totals"] == ["I alt"]
+
+
 def test_rows_after_a_sum_are_the_same_rows_and_lines(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("place,n\na,1\nTotal,1\nb,2\n Total ,2\nc,x\n", encoding="utf-8")
     source = open_source(tmp_path / "rows.csv", SourceOptions(totals=("Total",)))
@@ -160,7 +181,7 @@ def test_mixed_encodings_are_mended_on_request() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["tel. 912 345 678", "voir Mme Marie Dupont demain", "+49 30 901820", "06 12 34 56 78"]
+    "text", ["tel. 912 345 678", "voir Mme Marie Dupont demain", "+49 30 901820", "06 12 34 56 78", "ring 20 12 34 56"]
 )
 def test_free_text_with_phones_or_names_is_said_by_check(text: str, run: Runner, tmp_path: Path) -> None:
     rows = [f"{n % 5},{'ok' if n % 9 else text}" for n in range(60)]

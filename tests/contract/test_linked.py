@@ -6,35 +6,43 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import incrowd
 from incrowd.accounting.budget import Budget
 from incrowd.core.claims.claim import claim_of
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.steps.step import step_of
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.local.views import DividedRows
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.methods import LINKED
 from incrowd.methods.synthesis.linked.output import LinkedOutput
 from incrowd.methods.synthesis.linked.steps import OWNED, SINGLE_OWNER
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.attack.attack import AttackOrder, attack_all
+from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book, record_failure
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import check_of, method_class, vocabulary
 from incrowd.workflows.release.deliver import Destination
+from incrowd.workflows.release.linked import open_tables
+from incrowd.workflows.release.outsiders import held_out_of
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
 from tests.linked import EXAMPLES, chosen, example, hospital, linked_files, linked_policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods"
 CLASSES = [pytest.param(method_class(name), id=name) for name in LINKED]
-SOME = ["one level", "two levels", "two levels by row ID"]
+SOME = ["one level", "two levels", "two levels by row ID", "values and constraints"]
 
 
 def in_folder(name: str, folder: Path, **release: Any) -> Policy:
@@ -231,7 +239,49 @@ def test_a_database_and_parquet_files_are_read_like_text(tmp_path: Path) -> None
     assert isinstance(published.release.result.tables["stays"], pa.Table)
 
 
-def test_a_cluster_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    policy = linked_policy("one level", tmp_path) | {"engine": "spark"}
-    with pytest.raises(InvalidParameter, match="joined on this machine"):
-        release_to(None, load_policy(policy, folder=tmp_path), Destination(tmp_path / "out"))
+def test_nobody_who_is_held_out_takes_part(tmp_path: Path) -> None:
+    """At ε = 1000 numbers of rows are those of the data; about half of the people, with all rows, are not there."""
+    policy = in_folder("two levels", tmp_path, epsilon=1000)
+    terms = ReleaseTerms(hold_out=Fraction(1, 2))
+    published = release_to(None, policy, Destination(tmp_path / "out", "csv"), terms=terms)
+    certificate = published.release.certificate
+    assert "hold out" in [step.kind for step in certificate.steps]
+    assert verify(published.folder, policy=policy).passed
+    held = held_out_of(policy, certificate.id)
+    tables = open_tables(policy, None, LOCAL)
+    people, others = (
+        {name for batch in DividedRows(tables[0], held, alone).batches(["patient"]) for name in batch[0].to_pylist()}
+        for alone in (False, True)
+    )
+    assert len(people) + len(others) == 40
+    assert 3 < len(others) < 37
+    assert abs(published.release.result.tables["patients"].num_rows - len(people)) <= 1
+
+
+def test_a_verbatim_copy_is_found_by_attacks_and_a_release_is_not(tmp_path: Path) -> None:
+    tables, policy = hospital(400), linked_policy("two levels", tmp_path, rounds=1)
+    linked_files(tmp_path, tables)
+    loaded = load_policy(policy, folder=tmp_path)
+    release_to(None, loaded, Destination(tmp_path / "out", "csv"))
+    others = tmp_path / "others"
+    others.mkdir()
+    linked_files(others, hospital(400, seed=9))
+    inputs = AttackInput(tmp_path / "out", None, loaded, control=str(others))
+    order = AttackOrder(("membership", "inference"))
+    honest = attack_all(inputs.targets(), order)
+    assert {run.table for run in honest.runs} == {"patients", "stays", "procedures"}
+    assert not [run for run in honest.runs if run.finding.verdict == "leak"]
+    numbers = {f"p{n}": n + 1 for n in range(400)}
+    stays = {name: n + 1 for n, name in enumerate(tables["stays"]["stay"].to_pylist())}
+    for name, table in tables.items():
+        keyed = table.set_column(
+            table.column_names.index("patient"), "patient", pa.array([numbers[p] for p in table["patient"].to_pylist()])
+        )
+        if "stay" in keyed.column_names:
+            keyed = keyed.set_column(
+                keyed.column_names.index("stay"), "stay", pa.array([stays[s] for s in keyed["stay"].to_pylist()])
+            )
+        pq_names = [column for column in keyed.column_names if column != "day"]
+        csv.write_csv(keyed.select(pq_names), tmp_path / "out" / f"{name}.csv")
+    copied = attack_all(AttackInput(tmp_path / "out", None, loaded, control=str(others)).targets(), order)
+    assert [run for run in copied.runs if run.finding.verdict == "leak"]

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from incrowd.core.cells import Cells
 from incrowd.core.coins import Coins
 from incrowd.core.counts import Counts
+from incrowd.core.linked import LinkedTables
 from incrowd.core.schema import Column
 from incrowd.core.table import Engine, Learned, RowFilter, Rows, Table
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.settings import Spark, engine_of, open_table
 from incrowd.methods import METHODS
+from incrowd.methods.synthesis.linked.levels import weighted_rows
+from incrowd.methods.synthesis.linked.rows import read_levels
+from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.policy import Policy, load_policy
+from incrowd.workflows.release.linked import linked_schema, open_tables
 from incrowd.workflows.release.tables import release
+from tests import linked
 from tests.contract import kinds
 from tests.contract.agreed import CoinsApart
 from tests.contract.examples import EXAMPLES, POLICIES, rows
@@ -104,6 +112,40 @@ def test_the_same_coins_release_the_same_rows_on_spark(method: str, spark_engine
     there = kinds.parquet_folder(people_apart(), tmp_path)
     expected = released(policy, here)
     assert released(policy, open_table(there, policy.schema, policy.options, spark_engine)) == expected
+
+
+@pytest.mark.parametrize("name", ["two levels", "values and constraints"])
+def test_linked_tables_on_spark_are_cut_and_joined_as_here(name: str, spark_engine: Engine, tmp_path: Path) -> None:
+    """Nobody has more rows than are read, so that no coin decides, and days differ within a patient."""
+    policy = linked.example(name)
+    tables = linked.chosen(policy, linked.hospital(30))
+    tables["stays"] = tables["stays"].filter(pc.less(tables["stays"]["day"], 4))
+    if "procedures" in tables:
+        numbers = Counter(tables["procedures"]["patient"].to_pylist())
+        few = pa.array([person for person, number in numbers.items() if number <= 6])
+        tables["procedures"] = tables["procedures"].filter(pc.is_in(tables["procedures"]["patient"], value_set=few))
+    folders = {}
+    for table, own in tables.items():
+        (tmp_path / table).mkdir()
+        folders[table] = str(kinds.parquet_folder(own, tmp_path / table))
+    schema = linked_schema(policy)
+
+    def weighted(engine: Engine, sources: Mapping[str, object]) -> list[Counter[tuple[int, ...]]]:
+        opened = open_tables(policy, sources, engine)
+        parts = [
+            Table(schema.columns_of(own), rows, engine) for own, rows in zip(schema.table_names, opened, strict=True)
+        ]
+        method: Any = policy.method
+        levels = read_levels(LinkedTables(schema, tuple(parts)), tuple(method.classes(schema).values()), SystemCoins())
+        counted = []
+        for work in method.works(schema):
+            rows = weighted_rows(work.level, levels)
+            counted.append(Counter(map(tuple, np.vstack([rows.codes, rows.times]).T.tolist())))
+        return counted
+
+    here, there = weighted(LOCAL, tables), weighted(spark_engine, folders)
+    assert here == there
+    assert sum(here[1].values()) > 20
 
 
 @pytest.fixture

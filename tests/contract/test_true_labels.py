@@ -175,3 +175,79 @@ def test_no_released_label_contradicts_its_row(method: str, outside: str) -> Non
                 assert true_of(name, None if label is None else str(label), value, stated), (kind, name, label, value)
         if outside != "drop" or town == "Gent":
             assert table.num_rows
+
+
+ORDER = ("none", "primary", "secondary", "college", "doctorate")
+LABELS_ABOVE = {
+    "slicing": {"groups": [["cost", "school"], ["icd", "phone"]], "rate": "1/2", "epsilon": 2, "delta": "1e-4"},
+    "private-histogram": {"columns": ["cost", "school"], "epsilon": 8},
+    "most-common": {"columns": ["cost", "school"], "epsilon": 8, "top": 2},
+    "blended-histogram": {"columns": ["cost", "school"], "k": 20, "rate": "1/2", "noise_epsilon": 4, "delta": "1e-4"},
+    "suppressed-histogram": {"columns": ["cost", "school", "icd", "phone"], "k": 5},
+    "protected-table": {"columns": ["cost", "school"], "minimum": 3},
+    "safe": {"k": 5, "rate": 1},
+    "cell-suppression": {"k": 5},
+    "mondrian": {"k": 5},
+    "local-suppression": {"threshold": "1/5"},
+}
+"""Methods whose labels lie on level 1 here, with hierarchies of every kind that the tests above do not have."""
+CELLS = (("20", "college", "J18.9", "02139"), ("-4", "PhD", "E11", "021"), ("1000", "doctorate", "A00", "x"))
+CELLS += (("49.9", "none", "K35", "021394"), ("20.5", "secondary", "Z99", "99"))
+
+
+def of_every_kind(outside: str) -> dict[str, Any]:
+    """Return columns with cuts beside a spike, ordered groups, a classification and redacted text."""
+    text_rule = "other" if outside in ("ends", "bound") else outside
+    cuts = {"cuts": [[10, 50], [50]], "spikes": [20]}
+    return {
+        "cost": {"type": "decimal", "bounds": ["0.5", "99.5"], "outside": outside, "hierarchy": cuts},
+        "school": {"categories": list(ORDER), "outside": text_rule, "hierarchy": {"groups": [2, 4]}},
+        "icd": {"hierarchy": {"classification": "icd-10"}},
+        "phone": {"hierarchy": {"redaction": 5}},
+    }
+
+
+def true_of_any(name: str, label: str | None, value: str) -> bool:
+    """Whether a label of one of these hierarchies is true of a value."""
+    if label in ("*", "any", "Total", None):
+        return True
+    if name == "school":
+        first, _, last = label.partition(" to ")
+        among = value in ORDER and ORDER.index(first) <= ORDER.index(value) <= ORDER.index(last or first)
+        return value not in ORDER if label == "other" else among
+    if name == "icd":
+        return value.startswith(label)
+    if name == "phone":
+        return all(star in ("*", letter) for star, letter in zip(label, value.ljust(5, "*")[:5], strict=True))
+    number = float(value)
+    if label == "other":
+        return not 0.5 <= number <= 99.5
+    if label.startswith(("(", "> ")):  # what follows a spike begins above it
+        low = float(label[1:].split(",")[0])
+        return low < number and (label[0] == ">" or number < float(label.split(", ")[1][:-1]))
+    return true_of_number(label, number)
+
+
+@pytest.mark.parametrize("outside", ["ends", "bound", "other", "drop"])
+@pytest.mark.parametrize("method", LABELS_ABOVE)
+def test_no_label_of_any_kind_of_hierarchy_contradicts_its_row(method: str, outside: str) -> None:
+    release = LABELS_ABOVE[method]
+    names = ["cost", "school"] if len(release.get("columns", "four")) == 2 else ["cost", "school", "icd", "phone"]
+    columns = {name: section | {"role": "quasi"} for name, section in of_every_kind(outside).items() if name in names}
+    content: dict[str, Any] = {
+        "incrowd": 1,
+        "dataset": {"name": "pupils"},
+        "columns": columns,
+        "release": {"method": method, **release, "levels": dict.fromkeys(names, 1)},
+        "budget": {"unbounded": "a test"},
+    }
+    read, published = load_policy(content), 0
+    for cells in CELLS:
+        values = dict(zip(names, cells, strict=False))
+        rows = pa.table({name: [value] * 200 for name, value in values.items()})
+        table = read.plan.draw(open_table(rows, read.schema, read.options), SeededCoins(5)).to_arrow()
+        for row in table.to_pylist():
+            if row.get("count", 200) and row.get("count", 200) > 40:  # fewer may be noise
+                published += 1
+                assert all(true_of_any(name, row.get(name), value) for name, value in values.items()), (row, values)
+    assert published

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.core.domain import Type
+from incrowd.core.reading import read
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.learn import PCA, Classifier, KMeans, Regressor
+from incrowd.learn.rows import target_of
 
 PRICE = {"epsilon": 20, "delta": "1e-6"}
 RELEASES: dict[str, dict[str, Any]] = {
@@ -135,3 +141,20 @@ def test_a_policy_for_something_else_is_refused(given: str | None, words: str, t
 def test_arrays_have_the_declared_columns(tmp_path: Path) -> None:
     with pytest.raises(InvalidParameter, match="X has 5 features, but Classifier is expecting 2"):
         Classifier(policy("classifier", tmp_path)).fit(np.zeros((3, 5)), [0, 1, 0])
+
+
+_ALONE: tuple[list[Any], ...] = ([1.0, 2.0], [1, 2], [True, False], [1e16, 1e-7], [2**60 + 1, 3], ["1.0", "2"])
+_MORE: tuple[Any, ...] = ("b", 2.5, 3, None, float("nan"), True, Decimal("1.25"), date(2025, 1, 31), 2**70)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_no_row_changes_how_another_one_is_read(listed: bool) -> None:
+    """NumPy and Arrow would give all values one type: one text more, and every 1.0 would be another class."""
+
+    def as_read(column: list[Any], kind: Type, number: int) -> list[Any]:
+        plain = read(target_of(column if listed else np.array(column, object)), kind).values
+        return list(plain.to_pylist()[:number])
+
+    for values, more, kind in product(_ALONE, _MORE, Type):
+        alone, together = (as_read(column, kind, len(values)) for column in (values, [*values, more]))
+        assert alone == together, (values, more, kind)

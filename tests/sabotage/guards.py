@@ -123,39 +123,69 @@ ACCOUNTANTS = (
     ),
 )
 _CHARGING = "accounting/ledger/charging.py"
-LEDGER = area(
-    "ledger",
-    "tests/accounting/ledger",
-    (_CHARGING, "if need.within(left):", "if need.within(limit):"),
-    (
-        _CHARGING,
-        "spent = totals.spent.plus(need)",
-        "spent = need",
-    ),
-    (_CHARGING, "if total > limit:", "if need > limit:"),
-    (
-        _CHARGING,
-        "if any(values(key) for key in samples):",
-        "if all(values(key) for key in samples) and samples and False:",
-    ),
-    (_CHARGING, "if terms.closed:", 'if terms.closed == "retired":'),
-    (_CHARGING, "if not guaranteed.protects_as(unit):", "if guaranteed.kind is not unit.kind:"),
-    (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
-    (
-        _CHARGING,
-        "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
-        "return totals.most if payer.analyst is None else payer.own",
-    ),
-    (
-        _CHARGING,
-        "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
-        "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
-    ),
-    ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
-) + area(
-    "ledger",
-    "tests/accounting/ledger/test_ledger.py -k sample",
-    (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
+LEDGER = (
+    area(
+        "ledger",
+        "tests/accounting/ledger",
+        (_CHARGING, "if need.within(left):", "if need.within(limit):"),
+        (
+            _CHARGING,
+            "spent = totals.spent.plus(need)",
+            "spent = need",
+        ),
+        (_CHARGING, "if total > limit:", "if need > limit:"),
+        (
+            _CHARGING,
+            "if any(values(key) for key in samples):",
+            "if all(values(key) for key in samples) and samples and False:",
+        ),
+        (_CHARGING, "if terms.closed:", 'if terms.closed == "retired":'),
+        (_CHARGING, "if not guaranteed.protects_as(unit):", "if guaranteed.kind is not unit.kind:"),
+        (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
+        (
+            _CHARGING,
+            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
+            "return totals.most if payer.analyst is None else payer.own",
+        ),
+        (
+            _CHARGING,
+            "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
+            "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
+        ),
+        ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
+        ("store/chain.py", "require_here(reader, self.database.address)", "pass"),
+        ("accounting/ledger/ledger.py", "require_here(reader, self.chain.database.address)", "pass"),
+        (
+            "store/move.py",
+            "if [row.hash for row in rows[:1]] != [last.hash] or [row.kind for row in rows[1:]] != [ARRIVED]:",
+            "if not rows:",
+        ),
+        (
+            "store/verify.py",
+            "if (link.kind == ARRIVED) != (self.last is not None and self.last.kind == MOVED):",
+            "if False:",
+        ),
+    )
+    + area(
+        "ledger",
+        "tests/store/test_renewal.py",
+        (
+            "store/chain_entry.py",
+            "place = len(self.renewals) if sequence is None else bisect_left(self._starts, sequence)",
+            "place = 0",
+        ),
+        (
+            "store/index.py",
+            "if not pointers or [one.following for one in pointers] != [other.key for other in ends]:",
+            "if not pointers:",
+        ),
+        ("store/verify.py", "if len(secret_of(link.body)) != SECRET_BYTES:", "if False:"),
+    )
+    + area(
+        "ledger",
+        "tests/accounting/ledger/test_ledger.py -k sample",
+        (_CHARGING, 'if values(("sample", root, THE_ROWS)):', "if False:"),
+    )
 )
 CONSENT = area(
     "consent",
@@ -377,6 +407,34 @@ SURVEYS = area(
     ),
     ("methods/local/survey/steps.py", "if self.ratio > exponential_below(self.epsilon):", "if False:"),
 )
+_SSO = "web/sso.py"
+SIGN_ON = area(
+    "sign-on",
+    "tests/web/test_sso.py",
+    (_SSO, "if len(values) > 1 or peer is None or _canonical(peer) not in self.addresses:", "if len(values) > 1:"),
+    (_SSO, 'if not any(_holds(key, header.get("alg"), signature, signed) for key in self.keys):', "if False:"),
+    (_SSO, "return claims if self._is_for_now(claims) else None", "return claims"),
+    (
+        _SSO,
+        "return self.audience in named and issued and times[0] > now and max(times[1:]) <= now + _SKEW",
+        "return issued and times[0] > now and max(times[1:]) <= now + _SKEW",
+    ),
+    ("web/caller.py", "check_page(request)", "pass", "_signed_on"),
+) + area(
+    "sign-on",
+    "tests/web/studio/test_sessions.py -k proxy",
+    (
+        "web/studio/sessions.py",
+        "owner = user.role is AccessRole.OWNER and user.datasets is None",
+        "owner = user.role is AccessRole.OWNER",
+    ),
+    ("web/studio/sessions.py", 'if headers.get("host") != proxy.host:', "if False:"),
+    (
+        "web/studio/sessions.py",
+        "return self._foreign(scope, headers, proxy.origin) if refusal is None else _no(401, refusal)",
+        "return self._foreign(scope, headers, proxy.origin)",
+    ),
+)
 _RHO = 'return Problem(f"its rho is {float(needed):.6g} at least") if float(rho) * TOLERANCE < float(needed) else None'
 VERIFY = area(
     "verify",
@@ -475,4 +533,4 @@ SERIES = (
         ),
     ),
 )
-GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *VERIFY)
+GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *SIGN_ON, *VERIFY)

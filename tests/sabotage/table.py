@@ -402,8 +402,13 @@ LINKED = (
         ),
         (
             f"{_LINKED}/synthesis.py",
-            "return Shares.of((1 - EVALUATION) * self.rho, tables, self.rounds, reach, self.one)",
+            "return Shares.of(spendable * self.rho, tables, self.rounds, reach, self.one)",
             "return Shares.of(2 * self.rho, tables, self.rounds, reach, self.one)",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "scale = gaussian_scale(work.detail * work.rho, len(work.pieces), reach)",
+            "scale = gaussian_scale(work.detail * work.rho, len(work.pieces), Sensitivity(1, 1))",
         ),
     ),
     *area(
@@ -414,6 +419,16 @@ LINKED = (
             f"{_LINKED}/output.py",
             "if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):",
             "if False:",
+        ),
+        (
+            f"{_LINKED}/synthesis.py",
+            "spendable = 1 - EVALUATION - (self.detail if self.pieces else 0)",
+            "spendable = 1 - EVALUATION",
+        ),
+        (
+            "workflows/release/linked.py",
+            "rows[0] = DividedRows(sources[0], held_out)",
+            "rows[0] = sources[0]",
         ),
         (
             f"{_LINKED}/output.py",
@@ -435,8 +450,37 @@ RUNNING = area(
         "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
         "other_key = None",
     ),
+    (
+        "workflows/release/running.py",
+        "hidden_releases(policy, ledger) if release.certificate.id in runs), None)",
+        "() if release.certificate.id in runs), None)",
+    ),
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
 )
+DOORS = area(
+    "estimators",
+    "tests/learn/test_estimators.py",
+    (
+        "learn/rows.py",
+        'return np.asarray(values) if hasattr(values, "__array__") else np.asarray(values, dtype=object)',
+        "return np.asarray(values)",
+    ),
+)
+INTERVALS = area(
+    "learning",
+    "tests/methods/learning/test_inference.py",
+    (
+        "methods/learning/shared/interval_check.py",
+        "if publish is None or publish.model is not ModelForm.LINEAR or model.trees or model.bounds is None:",
+        "if False:",
+    ),
+    ("methods/learning/shared/interval_check.py", "if not _same_line(model, inference):", "if False:"),
+    (
+        "methods/learning/shared/interval_check.py",
+        "if np.any(np.sqrt(spread[:-1]) < (1 - _CLOSE) * _least_widths(statement, model, inference)):",
+        "if False:",
+    ),
+)
 _TABULAR = (*NOISE, *MECHANISMS, *HISTOGRAMS, *LEARNING, *SYNTHESIS)
-SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *TABLES, *GUARDS)
+SABOTAGES: tuple[Sabotage, ...] = (*_TABULAR, *LINKED, *RUNNING, *DOORS, *INTERVALS, *TABLES, *GUARDS)

@@ -13,8 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from incrowd.client import Client
 from incrowd.governance.grant import AccessRole
-from incrowd.web.logs import NAME, AsJson
+from incrowd.web.logs import LOGGING, NAME, AsJson, logging_config
 from incrowd.web.settings import Settings
+from incrowd.workflows.events import VARIABLE
+from incrowd.workflows.tracing import Span
 from tests.web.serving import SECRET, Server, listening, server
 
 ASK = {"sql": "SELECT COUNT(*) FROM births", "epsilon": 1}
@@ -106,6 +108,38 @@ def test_logs_are_json_and_hold_neither_questions_nor_data_nor_tokens(
     whole = "".join(lines)
     for hidden in ("births", SECRET, "secret-path", headers["Authorization"].split()[1]):
         assert hidden not in whole
+
+
+def test_spans_hold_the_paced_time_of_a_reply_and_nothing_of_its_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "otlp:http://collector.invalid")
+    spans: list[Span] = []
+    monkeypatch.setattr("incrowd.web.logs.exporter_to", lambda _address: spans.extend)
+    here = server(tmp_path, Settings(pace=0.25, threads=2))
+    headers = here.bearer(AccessRole.ANALYST)
+    for sql in ("births", "births crash"):
+        here.client.post("/v1/query", json=ASK | {"sql": sql}, headers=headers)
+    here.client.get("/v1/certificates/secret-path", headers=headers)
+    here.client.application.state.close()
+    seconds = [(span.end - span.start) / 1e9 for span in spans]
+    assert [span.name for span in spans] == ["POST /v1/query"] * 2 + ["GET /v1/certificates/{number}"]
+    assert all(round(length % 0.25, 6) in (0.0, 0.25) for length in seconds)
+    assert min(seconds[:2]) >= 0.25
+    assert {name for span in spans for name in span.facts} == {
+        "http.request.method",
+        "http.response.status_code",
+        "http.route",
+    }
+    assert not any(span.parent for span in spans)
+
+
+def test_a_server_logs_into_a_file_if_one_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "server.log"))
+    assert logging_config()["handlers"]["stderr"]["filename"] == str(tmp_path / "server.log")
+    assert (tmp_path / "server.log").stat().st_mode & 0o777 == 0o600
+    monkeypatch.setenv(VARIABLE, "json")
+    assert logging_config() == LOGGING
 
 
 def test_an_exception_is_logged_by_its_class_alone() -> None:

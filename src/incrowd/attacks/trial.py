@@ -23,7 +23,7 @@ from incrowd.attacks.candidates import (
 )
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
-from incrowd.attacks.masked import NearestSearch, masked_columns
+from incrowd.attacks.masked import NearestSearch, are_numbers, masked_columns
 from incrowd.errors import InvalidParameter
 
 Hits = NDArray[np.bool_]
@@ -105,9 +105,10 @@ class Trial:
         )
         return tuple(filter(None, (by, right if moved else "")))
 
-    def as_published(self, attack: str) -> tuple[str, ...]:
-        """Return a note that an attack compares masked values unchanged; nothing where no column was masked."""
+    def as_published(self, attack: str, *, numbers: bool = True) -> tuple[str, ...]:
+        """Return a note that an attack compares masked values unchanged, perhaps not `numbers`; nothing without any."""
         moved = [name for name in self.published.masks or () if name in self.everyone.column_names]
+        moved = [name for name in moved if numbers or not are_numbers(self.column(name))]
         if not moved:
             return ()
         words = f"{attack} compares masked values as they were published"

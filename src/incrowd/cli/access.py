@@ -104,6 +104,39 @@ def grant(options: AccessGrantOptions) -> None:
 
 
 @dataclass(frozen=True)
+class AdmitOptions:
+    """The options of `incrowd access admit`."""
+
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The user or group, as the proxy names them.")]
+    why: Why
+    role: RoleName = "analyst"
+    dataset: Datasets = field(default_factory=list)
+    group: Annotated[bool, typer.Option("--group", help="NAME is a group: its users get this role.")] = False
+    days: Days = "90"
+    who: Who = None
+    ledger: Address = None
+    as_json: Json = False
+
+
+@takes(AdmitOptions)
+def admit(options: AdmitOptions) -> None:
+    """Give a role to a user whom a proxy signs on, or to all users of a group. No token is made.
+
+    A user's own entry goes before those of groups, and a group that the proxy names first before others.
+    """
+    from incrowd.governance.access_list import AccessList
+    from incrowd.governance.grant import AccessDecision
+
+    holder = holder_of(options.name, options.role, options.dataset)
+    by = AccessDecision(person(options.who), options.why)
+    access = AccessList.create(ledger_place(options.ledger))
+    admitted = access.admit(holder, end_of(options.days, access), by, group=options.group)
+    if options.as_json:
+        return print_json({"grant": admitted.public()})
+    return print_table(f"Admitted by single sign-on: {admitted.kind}", row_of(admitted))
+
+
+@dataclass(frozen=True)
 class PasswordOptions:
     """The options of `incrowd access password`."""
 
@@ -222,10 +255,7 @@ def listing(options: ListOptions) -> None:
     if options.as_json:
         return print_json({"tokens": [grant.public() | {"state": _state(grant, now)} for grant in grants]})
     header = ("id", "user", "role", "datasets", "until", "kind", "state")
-    rows = [
-        (*(value for _, value in row_of(grant)), "session" if grant.session else "token", _state(grant, now))
-        for grant in grants
-    ]
+    rows = [(*(value for _, value in row_of(grant)), grant.kind, _state(grant, now)) for grant in grants]
     print_table("Access list", rows or [("none", *[""] * 6)], header=header)
     return None
 
@@ -274,6 +304,7 @@ def check(options: AccessCheckOptions) -> None:
 
 
 access.command("grant")(grant)
+access.command("admit")(admit)
 access.command("password")(password)
 access.command("rotate")(rotate)
 access.command("revoke")(revoke)

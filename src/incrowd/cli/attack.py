@@ -120,7 +120,7 @@ def attack(options: AttackOptions) -> None:
     With --attack audit and a policy instead of a release, the method runs --trials times with and without the rarest
     row. Exit 1 if this proves a larger epsilon than claimed.
     """
-    from incrowd.workflows.attack.attack import attack as attacked
+    from incrowd.workflows.attack.attack import attack_all
     from incrowd.workflows.attack.inputs import thresholds_of
     from incrowd.workflows.attack.page import write_page
     from incrowd.workflows.policy.internal import check_apart
@@ -132,10 +132,10 @@ def attack(options: AttackOptions) -> None:
     thresholds = inputs.thresholds(thresholds_of(options.threshold))
     if options.report is not None:
         check_apart(options.report, [] if options.original else [inputs.release])
-    tables, knowledge, control = inputs.opened()
+    targets = inputs.targets()
     order = replace(order, changed=inputs.table(options.changed))
     with progress(not options.json, "attacks") as tell:
-        lab = attacked(tables, knowledge, control, order, tell)
+        lab = attack_all(targets, order, tell)
     over = lab.exceeding(thresholds)
     inputs.keep(lab, over)
     if options.report is not None:

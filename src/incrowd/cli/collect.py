@@ -92,7 +92,7 @@ def _serve(options: CollectServeOptions) -> None:
     import uvicorn
 
     from incrowd.web.collect.app import SIZE, collector_app
-    from incrowd.web.logs import LOGGING
+    from incrowd.web.logs import logging_config
     from incrowd.web.settings import Settings
     from incrowd.workflows.collect.collector import Collector
     from incrowd.workflows.local.opening import open_survey
@@ -117,7 +117,7 @@ def _serve(options: CollectServeOptions) -> None:
         access_log=False,
         server_header=False,
         ws="none",
-        log_config=LOGGING,
+        log_config=logging_config(),
     )
 
 

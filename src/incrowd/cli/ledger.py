@@ -216,6 +216,69 @@ def close(options: CloseOptions) -> None:
 
 
 @dataclass(frozen=True)
+class MoveOptions:
+    """The options of `incrowd ledger move`."""
+
+    to: Annotated[
+        str,
+        typer.Argument(metavar="TO", help="The new address: sqlite:///FILE or postgresql://USER@HOST/DATABASE."),
+    ]
+    why: Why
+    unfinished: Annotated[
+        bool, typer.Option("--unfinished", help="Move it although charges are not concluded: no process is at work.")
+    ] = False
+    who: Who = None
+    ledger: Address = None
+    as_json: Json = False
+
+
+@takes(MoveOptions)
+def move(options: MoveOptions) -> None:
+    """Move the ledger, with access list, audit log and stored answers, to another file or to PostgreSQL.
+
+    Every entry is copied with its hash, so certificates agree with the new place. The old one takes no more entries. If
+    a move is cut short, the same command finishes it.
+    """
+    from incrowd.workflows.policy.ledger_stores import move_ledger
+
+    source, target = ledger_place(options.ledger), ledger_place(options.to)
+    moved = move_ledger(source, target, person(options.who), options.why, unfinished=options.unfinished)
+    if options.as_json:
+        return print_json(moved.to_json())
+    rows = [
+        ("ledger", moved.place),
+        ("entries", str(moved.head.sequence)),
+        ("moved with it", ", ".join([*moved.stores, *(["fingerprints of rows"] if moved.fingerprints else [])]) or "-"),
+    ]
+    note = "Name the new place in the policies (ledger:) or by INCROWD_LEDGER. The old one takes no more entries."
+    return print_table("The ledger was moved", rows, note)
+
+
+@dataclass(frozen=True)
+class RenewOptions:
+    """The options of `incrowd ledger renew`."""
+
+    why: Why
+    who: Who = None
+    ledger: Address = None
+    as_json: Json = False
+
+
+@takes(RenewOptions)
+def renew(options: RenewOptions) -> None:
+    """Give the ledger and the stores beside it new secrets, after somebody may have read a copy of them.
+
+    Hashes of later entries are keyed by the new secret. Earlier entries keep their hashes, so certificates still agree.
+    """
+    from incrowd.workflows.policy.ledger_stores import renew_ledger
+
+    renewed = renew_ledger(ledger_place(options.ledger), person(options.who), options.why)
+    if options.as_json:
+        return print_json({"renewed": list(renewed)})
+    return print_table("New secrets", [(name, "from its next entry on") for name in renewed])
+
+
+@dataclass(frozen=True)
 class LedgerCheckOptions:
     """The options of `incrowd ledger check`."""
 
@@ -266,4 +329,6 @@ ledger.command("show")(show)
 ledger.command("grant")(grant)
 ledger.command("carve")(carve)
 ledger.command("close")(close)
+ledger.command("move")(move)
+ledger.command("renew")(renew)
 ledger.command("check")(check)

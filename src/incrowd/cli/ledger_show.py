@@ -13,6 +13,7 @@ import typer
 
 from incrowd.cli.options import Address, Json, takes
 from incrowd.cli.output import finite, print_json, print_table, print_text
+from incrowd.store.chain_entry import RENEWED
 from incrowd.workflows.policy.ledger_place import ledger_place
 
 if TYPE_CHECKING:
@@ -41,11 +42,13 @@ def show(options: ShowOptions) -> None:
 
     ledger = Ledger.open(ledger_place(options.ledger))
     overview, lost, hidden = ledger.show(), ledger.unfinished(), _hidden(ledger)
+    place = ledger.moved_to()
     if options.as_json:
-        plain = overview.to_json() | {
-            "nothing_came": [*(charge.to_json() for charge in lost), *(release.to_json() for release in hidden)]
-        }
+        plain = overview.to_json() | ({} if place is None else {"moved_to": place})
+        plain |= {"nothing_came": [*(charge.to_json() for charge in lost), *(release.to_json() for release in hidden)]}
         return _print_entries_json(plain, ledger) if options.entries else print_json(plain)
+    if place is not None:
+        print_text(f"This ledger was moved to {place}. What remains of its budgets is there.")
     _print(overview)
     _print_periods(overview, ledger)
     if options.entries:
@@ -83,16 +86,17 @@ def _print_entries_json(plain: dict[str, Any], ledger: Ledger) -> None:
     head = json.dumps(finite(plain), ensure_ascii=False, allow_nan=False)
     sys.stdout.write(f'{head[:-1]}, "entries": [')
     for row in ledger.chain.rows():
-        body = row.body if row.sequence > 1 else json.dumps(_public(json.loads(row.body)), ensure_ascii=False)
+        secret = row.sequence == 1 or row.kind == RENEWED
+        body = json.dumps(_public(json.loads(row.body)), ensure_ascii=False) if secret else row.body
         facts = {"sequence": row.sequence, "at": row.at, "kind": row.kind, "hash": row.hash}
         comma = ", " if row.sequence > 1 else ""
         sys.stdout.write(f'{comma}{json.dumps(facts)[:-1]}, "body": {body}}}')
     print("]}")
 
 
-def _public(first: dict[str, Any]) -> dict[str, Any]:
-    """Return the body of the first entry without the ledger's secret."""
-    return {name: value for name, value in first.items() if name != "secret"}
+def _public(body: dict[str, Any]) -> dict[str, Any]:
+    """Return the body of an entry without the secret of the ledger."""
+    return {name: value for name, value in body.items() if name != "secret"}
 
 
 def _paid(lost: ChargeWithoutRelease) -> str:

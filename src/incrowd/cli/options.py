@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import escape as _escaped
@@ -16,7 +17,8 @@ import typer
 
 from incrowd.core.table import SourceOptions
 from incrowd.engines.interruption import is_interruption
-from incrowd.errors import Interrupted, InvalidParameter, NotRefunded
+from incrowd.errors import IncrowdError, Interrupted, InvalidParameter, NotRefunded
+from incrowd.workflows.events import VARIABLE as LOG
 from incrowd.workflows.policy.ledger_place import STATE
 from incrowd.workflows.policy.limits import limit_of
 
@@ -109,6 +111,17 @@ State = Annotated[
         rich_help_panel="Places",
     ),
 ]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        metavar="PLACE",
+        help="Log every step: json (on standard error), a file, or otlp:ADDRESS for OpenTelemetry; default: "
+        "INCROWD_LOG, else none.",
+        rich_help_panel="Places",
+    ),
+]
+_SERVERS = ("incrowd.cli.serve", "incrowd.cli.studio")
 _PLACED = ("policy", "survey", "ledger")
 """A command with one of these options reads or writes state, and so takes --state."""
 
@@ -130,7 +143,11 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         @functools.wraps(command)
         def run(**values: Any) -> None:
             try:
-                with _kept_in(values.pop("state", None)):
+                with (
+                    _environment(STATE, values.pop("state", None)),
+                    _environment(LOG, values.pop("log", None)),
+                    _recorded(command),
+                ):
                     command(options(**values))
             except (KeyboardInterrupt, RuntimeError) as error:
                 if not is_interruption(error):
@@ -147,6 +164,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         if any(parameter.name in _PLACED for parameter in parameters):
             keyword = inspect.Parameter.KEYWORD_ONLY
             parameters.append(inspect.Parameter("state", keyword, default=None, annotation=State))
+        parameters.append(inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log))
         # The command line is built from the signature: it must show the fields, not `**values`.
         run.__dict__.pop("__wrapped__", None)
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}
@@ -158,18 +176,41 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
 
 
 @contextmanager
-def _kept_in(state: str | None) -> Iterator[None]:
-    """Name the folder for state to everything that a command starts, other processes included, until it ends."""
-    before = os.environ.get(STATE)
-    if state is not None:
-        os.environ[STATE] = state
+def _environment(variable: str, value: str | None) -> Iterator[None]:
+    """Set a variable, if there is a value, for everything that a command starts, processes included, until it ends."""
+    before = os.environ.get(variable)
+    if value is not None:
+        os.environ[variable] = value
     try:
         yield
     finally:
-        if state is not None:
-            os.environ.pop(STATE)
-        if state is not None and before is not None:
-            os.environ[STATE] = before
+        if value is not None:
+            os.environ.pop(variable)
+        if value is not None and before is not None:
+            os.environ[variable] = before
+
+
+@contextmanager
+def _recorded(command: Callable[..., None]) -> Iterator[None]:
+    """Record the steps of a command where its log says; a server logs requests instead, and no steps of queries."""
+    place = os.environ.get(LOG)
+    if not place or command.__module__ in _SERVERS:
+        yield
+        return
+    from incrowd.workflows.events import recorded, recorder_at, step
+
+    words = dict.fromkeys(["incrowd", command.__module__.rpartition(".")[2], command.__name__])
+    ended: typer.Exit | None = None
+    with recorded(recorder_at(place, sys.stderr)), step(" ".join(words)) as facts:
+        try:
+            yield
+        except typer.Exit as exit_:
+            facts["exit"], ended = exit_.exit_code, exit_
+        except IncrowdError as error:
+            facts["exit"] = error.exit_code
+            raise
+    if ended is not None:
+        raise ended
 
 
 def _ordered(options: type) -> list[dataclasses.Field[Any]]:

@@ -233,6 +233,7 @@ def _linked_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
 
 def _as_json(forecast: Forecast) -> dict[str, object]:
     from incrowd.workflows.plan.forecast import undeclared
+    from incrowd.workflows.policy.ledger_place import places
 
     left = forecast.standing.left if forecast.standing else None
     consent: dict[str, object] = {} if forecast.policy.gate is None else {"consent": forecast.policy.gate.sentence}
@@ -255,6 +256,7 @@ def _as_json(forecast: Forecast) -> dict[str, object]:
         "expectation": None if forecast.expectation is None else forecast.expectation.to_json(),
         "rehearsed": None if forecast.rehearsed is None else forecast.rehearsed.to_json(),
         "published": [column.to_json() for column in forecast.published],
+        "places": {place.name: {"value": place.value, "by": place.by} for place in places(forecast.policy)},
         "undeclared": undeclared(forecast.policy),
         "nearest": [{name: str(value) for name, value in asdict(nearest).items()} for nearest in forecast.nearest],
         "biased": [
@@ -265,9 +267,12 @@ def _as_json(forecast: Forecast) -> dict[str, object]:
 
 
 def _show(forecast: Forecast) -> None:
+    from incrowd.workflows.policy.ledger_place import places
+
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
+        *[(place.name, f"{place.value} ({place.by})") for place in places(forecast.policy) if place.changes],
         ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
@@ -349,6 +354,8 @@ def _nearest(nearest: Nearest) -> str:
 
 def _defaults(forecast: Forecast) -> dict[str, str]:
     """Return the defaults that the policy relies on."""
+    from incrowd.workflows.registry import LEARNING
+
     section, levels = forecast.policy.section, getattr(forecast.policy.method, "levels", None)
     filled = {}
     if "unit" not in section.dataset.model_fields_set:
@@ -365,6 +372,9 @@ def _defaults(forecast: Forecast) -> dict[str, str]:
             rows = forecast.policy.plan.smallest_class is not None
             own = "a class of its own" if column.separator is None else "the empty set"
             filled[f"{name}.missing"] = own if rows or levels is not None else "its row is suppressed"
+        if column.bounds is not None and column.outside is None and not Role.IDENTIFIER.covers(column.role):
+            moved = "the nearest bound" if forecast.policy.plan.method in LEARNING else "open-ended labels"
+            filled[f"{name}.outside"] = moved
     if levels is not None and not isinstance(forecast.guarantee.loss, Syntactic):
         names = getattr(forecast.policy.method, "columns", ()) or [
             column.name for column in forecast.policy.schema.released

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -68,6 +69,10 @@ class ServeOptions:
     https: Annotated[
         bool, typer.Option("--https", help="A proxy in front serves HTTPS; cookies are sent over HTTPS only.")
     ] = False
+    sso: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Believe a proxy that signs users on, as this file says; off by default."),
+    ] = None
     show_queries: Annotated[
         bool, typer.Option("--show-queries", help="Write the text of queries into the audit log, not a fingerprint.")
     ] = False
@@ -159,14 +164,13 @@ def _order(options: ServeOptions) -> ServeOrder:
         https=options.https or options.tls_certificate is not None,
         show_queries=options.show_queries,
         reload=options.reload,
+        sso=None if options.sso is None else str(options.sso.absolute()),
     )
     return ServeOrder(tuple(options.policy), options.data, settings, _postgres(options))
 
 
 def _postgres(options: ServeOptions) -> PostgresSettings | None:
     """Return where the PostgreSQL door is, if it is wished; mistakes are raised before the server starts."""
-    from pathlib import Path
-
     from incrowd.web.postgres.server import PostgresSettings
 
     if options.postgres is None:
@@ -198,7 +202,7 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
     import uvicorn
 
     from incrowd.web.app import VARIABLE, open_server
-    from incrowd.web.logs import LOGGING
+    from incrowd.web.logs import logging_config
     from incrowd.web.strict_http import StrictProtocol
 
     workers = whole(options.workers, "workers")
@@ -213,8 +217,9 @@ def _running(options: ServeOptions, order: ServeOrder) -> Callable[[], None]:
         "server_header": False,
         "ws": "none",
         "http": StrictProtocol,
-        "proxy_headers": options.https and options.tls_certificate is None,  # believed only where a proxy was declared
-        "log_config": LOGGING,
+        # believed only where a proxy was declared; with single sign-on the address of the proxy itself counts
+        "proxy_headers": options.https and options.tls_certificate is None and options.sso is None,
+        "log_config": logging_config(),
         "timeout_worker_healthcheck": 60,  # a busy worker is not a dead one
         "timeout_graceful_shutdown": int(order.settings.longest) + 10,
     }

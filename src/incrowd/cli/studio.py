@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import sys
@@ -10,7 +11,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,7 +21,7 @@ from incrowd.errors import InvalidParameter, OutputUnavailable, PackageMissing
 
 if TYPE_CHECKING:
     from incrowd.web.studio.launch import LaunchFile
-    from incrowd.web.studio.sessions import Keys
+    from incrowd.web.studio.sessions import Keys, TrustedProxy
 
 _DEMO = ("policy.yaml", "histogram.yaml", "discharges.csv", "diagnosis.csv")
 
@@ -40,6 +41,14 @@ class StudioOptions:
         bool, typer.Option("--no-open", help="Print the address with its token, without opening a browser.")
     ] = False
     port: Annotated[str, typer.Option(metavar="NUMBER", help="The port to listen at; by default a free one.")] = "0"
+    sso: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Answer to a proxy that signs owners on, as this file says; no token then."),
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(metavar="ORIGIN", help="With --sso: what browsers call it, https://studio.example.org."),
+    ] = None
     as_json: Json = False
 
 
@@ -55,6 +64,7 @@ def studio(options: StudioOptions) -> None:
     if not all(find_spec(package) for package in ("fastapi", "uvicorn", "argon2")):
         raise PackageMissing("the studio needs more packages: pip install 'incrowd[web]'.")
     folder = _folder(options)
+    from incrowd.web.studio.app import studio_app
     from incrowd.web.studio.launch import LaunchFile, loopback_sockets, only_studio
     from incrowd.web.studio.sessions import Keys
 
@@ -64,7 +74,10 @@ def studio(options: StudioOptions) -> None:
         keys = Keys(int(sockets[0].getsockname()[1]))
         for listener in sockets:
             ending.enter_context(listener)
-        if options.no_open:
+        proxy = _proxy(options, folder)
+        if proxy is not None:
+            _announce(folder, f"{proxy.origin}/", options)
+        elif options.no_open:
             _announce(folder, keys.address, options)
         else:
             file = LaunchFile.to(keys.address)
@@ -72,7 +85,23 @@ def studio(options: StudioOptions) -> None:
             keys.on_entry = file.remove
             _announce(folder, f"{keys.origin}/", options)
             Thread(target=_open, args=(file, keys), daemon=True).start()
-        _run(folder, keys, sockets)
+        _run(sockets, studio_app(folder, keys, proxy))
+
+
+def _proxy(options: StudioOptions, folder: Path) -> TrustedProxy | None:
+    """Return the proxy that signs owners on; the access list beside the folder's ledger must be there."""
+    if (options.sso is None) != (options.address is None):
+        raise InvalidParameter("--sso and --address belong together: which proxy, and under which origin.")
+    if options.sso is None or options.address is None:
+        return None
+    from incrowd.governance.access_list import AccessList
+    from incrowd.web.sso import SingleSignOn
+    from incrowd.web.studio.sessions import TrustedProxy
+    from incrowd.workflows.policy.ledger_place import VARIABLE, ledger_place, state_folder
+
+    beside = f"sqlite:///{(state_folder(folder) / 'ledger.sqlite').resolve().as_posix()}"
+    access = AccessList.open(ledger_place() if os.environ.get(VARIABLE) else beside)
+    return TrustedProxy(options.address, SingleSignOn.read(options.sso), access)
 
 
 def _announce(folder: Path, address: str, options: StudioOptions) -> None:
@@ -122,21 +151,20 @@ def _example() -> Path:
     return installed if installed.is_dir() else Path(__file__).parents[3] / "examples" / "hospital"
 
 
-def _run(folder: Path, keys: Keys, sockets: list[socket.socket]) -> None:
+def _run(sockets: list[socket.socket], application: Any) -> None:
     import uvicorn
 
-    from incrowd.web.logs import LOGGING
+    from incrowd.web.logs import logging_config
     from incrowd.web.strict_http import StrictProtocol
-    from incrowd.web.studio.app import studio_app
 
     config = uvicorn.Config(
-        studio_app(folder, keys),
+        application,
         access_log=False,
         server_header=False,
         ws="none",
         http=StrictProtocol,
         proxy_headers=False,
-        log_config=LOGGING,
+        log_config=logging_config(),
         log_level="warning",
         timeout_graceful_shutdown=10,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,7 +36,9 @@ class VerifyOptions:
             help="Check the charge in this ledger; default: INCROWD_LEDGER, if the certificate names it.",
         ),
     ] = None
-    public_key: Annotated[Path | None, typer.Option("--public-key", help="The signer's key (PEM).")] = None
+    public_key: Annotated[
+        list[Path], typer.Option("--public-key", help="A key of the signer (PEM); can be repeated.")
+    ] = field(default_factory=list)
     parent: Annotated[
         Path | None, typer.Option("--parent", help="For a coarser table: the folder of its parent release.")
     ] = None
@@ -69,7 +71,9 @@ def verify(options: VerifyOptions) -> None:
     policy = None if options.policy is None else _declaration(options.policy)
     if options.distribution is not None:
         admit(options.distribution)
-    held = References(ledger=_ledger(options, policy), trusted=options.public_key, parent=options.parent, policy=policy)
+    held = References(
+        ledger=_ledger(options, policy), trusted=tuple(options.public_key), parent=options.parent, policy=policy
+    )
     verification = verified(options.certificate, options.data, **held)
     if options.json:
         listed = [
@@ -122,7 +126,7 @@ def _further(options: VerifyOptions, held: References) -> str:
     levels = {
         "--policy (plan, names of the dataset)": held.get("policy"),
         "--ledger (charge, time, totals)": held.get("ledger"),
-        "--public-key (who signed)": options.public_key,
+        "--public-key (who signed)": options.public_key or None,
     }
     missing = [option for option, reference in levels.items() if reference is None]
     shown_here = "The certificate shows whether its parts agree, the files whether they are those it describes."

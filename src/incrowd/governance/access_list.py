@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from incrowd.errors import AccessDenied, InvalidParameter, LedgerUnavailable, UnsupportedVersion
@@ -15,9 +16,11 @@ from incrowd.governance.grant import (
     User,
     checked_until,
     fingerprint,
+    group_name,
     hashed,
     matches,
     new_token,
+    signed_on,
     written,
 )
 from incrowd.store.chain import Chain
@@ -27,6 +30,7 @@ from incrowd.store.transaction import Reader, Writer
 from incrowd.store.verify import ChainReport, verify
 
 _NAME = "access"
+_MOST_GROUPS = 100  # of a user that are looked up
 Sets = dict[Key, Any]
 Values = Callable[[Key], Any]
 
@@ -81,6 +85,23 @@ class AccessList:
         new = Grant(secrets.token_hex(8), holder, until, fingerprint(token) or "", session)
         self.chain.transact(lambda writer: _write(writer, "granted", {"grant": new.to_json(), **vars(by)}))
         return NewToken(token, new)
+
+    def admit(self, holder: User, until: datetime, by: AccessDecision, *, group: bool = False) -> Grant:
+        """Let a proxy sign a user on, or all users of a group; it replaces an earlier entry of that name."""
+        mark = signed_on(group_name(holder.name) if group else holder.name)
+        new = Grant(secrets.token_hex(8), holder, checked_until(until, self.now()), mark)
+        self.chain.transact(lambda writer: _admitted(writer, new, by))
+        return new
+
+    def signed_on(self, name: str, groups: Iterable[str] = ()) -> Grant:
+        """Return the grant of a user whom a proxy signed on: their own, or that of the first group that has one."""
+        marks = [signed_on(name), *(signed_on(group_name(group)) for group in groups)]
+        for mark in marks[:_MOST_GROUPS]:
+            stored = self.chain.remember(("grant", mark), partial(_stored_grant, mark=mark))
+            grant = self._working(mark, stored)
+            if grant is not None:
+                return replace(grant, holder=replace(grant.holder, name=name))
+        raise AccessDenied("this user has no role here: ask the data holder (incrowd access admit).")
 
     def rotate(self, number: str, until: datetime, by: AccessDecision) -> NewToken:
         """Replace a token by a new one with the same id; the old one stops working at once."""
@@ -153,6 +174,13 @@ def _write(writer: Writer, kind: str, body: dict[str, Any]) -> None:
     writer.append(kind, body, consequence(kind, body, writer.value))
 
 
+def _admitted(writer: Writer, new: Grant, by: AccessDecision) -> None:
+    before = writer.value(("token", new.fingerprint))
+    if before is not None and not existing_grant(before, writer.value).revoked:
+        _write(writer, "revoked", {"id": before, **vars(by)})
+    _write(writer, "granted", {"grant": new.to_json(), **vars(by)})
+
+
 def _changed(writer: Writer, kind: str, body: dict[str, Any]) -> Grant:
     _write(writer, kind, body)
     return existing_grant(body["id"], writer.value)
@@ -160,7 +188,7 @@ def _changed(writer: Writer, kind: str, body: dict[str, Any]) -> Grant:
 
 def _rotated(writer: Writer, body: dict[str, Any]) -> Grant:
     old = existing_grant(body["id"], writer.value)
-    if old.revoked or old.session:
+    if old.revoked or old.kind != "token":
         raise InvalidParameter("only a token that was not revoked can be rotated: grant a new one.")
     return _changed(writer, "rotated", body)
 

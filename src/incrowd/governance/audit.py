@@ -75,7 +75,7 @@ class Audit:
     def read(self, after: int, limit: int) -> list[dict[str, Any]]:
         """Return up to `limit` events that follow the entry numbered `after`."""
         links = self.chain.read(lambda reader: reader.links(max(after, 1), limit))
-        return [{"sequence": link.sequence, "at": link.at, "hash": link.hash, **link.body} for link in links]
+        return [{"sequence": link.sequence, "at": link.at, "hash": link.hash, **_event_of(link)} for link in links]
 
     def counts(self) -> dict[tuple[str, str], int]:
         """Return how often each action had each outcome."""
@@ -102,6 +102,14 @@ def _secret_of(reader: Reader) -> bytes:
             "the audit log's first entry is not one that this version writes: restore it from a backup."
         )
     return bytes.fromhex(first[0].body["secret"])
+
+
+def _event_of(link: ChainEntry) -> Mapping[str, Any]:
+    """Return the event of an entry; one about the log itself, which was moved or got a new secret, holds no more."""
+    if link.kind == _KIND:
+        return link.body
+    about = {name: link.body[name] for name in ("why", "to", "from") if name in link.body}
+    return Event(f"log {link.kind}", "done", link.body.get("who"), None, about).to_json()
 
 
 def _append(writer: Writer, events: Sequence[Event]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _BYTES = 32  # of a token: beyond guessing
 _FORM = re.compile(r"ic_[A-Za-z0-9_-]{43}")
-_STORED, _FORGERY = b"incrowd token 1\n", b"incrowd session 1\n"
+_STORED, _FORGERY, _SIGNED_ON = b"incrowd token 1\n", b"incrowd session 1\n", b"incrowd single sign-on 1\n"
 # short ones can be guessed from a stolen hash; a limit bounds the time of hashing
 _SHORTEST_PASSWORD, _LONGEST_PASSWORD = 12, 1024
 
@@ -46,6 +46,15 @@ def fingerprint(token: str) -> str | None:
     (True, 64)
     """
     return sha256(_STORED + token.encode()).hexdigest() if _FORM.fullmatch(token) else None
+
+
+def signed_on(name: str) -> str:
+    """Return the fingerprint under which a user is stored whom a proxy signs on; no token has it.
+
+    >>> signed_on("ann") == signed_on("group ann")
+    False
+    """
+    return sha256(_SIGNED_ON + name.encode()).hexdigest()
 
 
 def csrf_token(token: str) -> str:
@@ -214,6 +223,13 @@ class Grant:
     session: bool = False
     revoked: bool = False
 
+    @property
+    def kind(self) -> str:
+        """What proves the user: a token, the session of a browser, or a proxy that signs the user or a group on."""
+        if self.fingerprint in (signed_on(self.holder.name), signed_on(group_name(self.holder.name))):
+            return "user" if self.fingerprint == signed_on(self.holder.name) else "group"
+        return "session" if self.session else "token"
+
     def works(self, fingerprint: str, now: datetime) -> bool:
         """Whether a token with this fingerprint works now; one that was rotated does not."""
         return not self.revoked and hmac.compare_digest(self.fingerprint, fingerprint) and now < self.until
@@ -249,6 +265,15 @@ class AccessDecision:
     def __post_init__(self) -> None:
         if not self.who.strip() or not self.why.strip():
             raise InvalidParameter("write who decides and why, for readers of the access list.")
+
+
+def group_name(group: str) -> str:
+    """Return the name under which a group is stored; users have none like it.
+
+    >>> group_name("statistics")
+    'group:statistics'
+    """
+    return f"group:{group}"
 
 
 def written(moment: datetime) -> str:

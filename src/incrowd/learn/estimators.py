@@ -21,7 +21,7 @@ from incrowd.core.domain import Categories, Type, listed
 from incrowd.core.reading import parse
 from incrowd.core.schema import Column
 from incrowd.errors import InvalidParameter
-from incrowd.learn.rows import digest_of_rows, table_of, target_of
+from incrowd.learn.rows import digest_of_rows, kind_of, table_of, target_of
 from incrowd.learn.search import PrivacyWarning, announce, is_searched
 from incrowd.workflows.plan.forecast import Forecast
 from incrowd.workflows.plan.forecast import plan as forecast
@@ -74,7 +74,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             table = table.drop_columns([target]) if target in table.column_names else table
             table = table.append_column(target, target_of(y))
         if target is not None:
-            _check_kind(policy.schema[target], table.schema.field(target).type)
+            _check_kind(policy.schema[target], table.schema.field(target).type if y is None else kind_of(y))
         for column in policy.schema.released:  # those that this model does not read may be left out
             if column.name not in (*table.column_names, *names):
                 table = table.append_column(column.name, pa.nulls(table.num_rows, pa.string()))
@@ -336,10 +336,10 @@ def _check_kind(target: Column, stored: pa.DataType) -> None:
         return
     if not fit:
         raise InvalidParameter(
-            f"the labels of {target.name!r} are {labels}, and the policy declares the classes {listed(words)}: no row "
-            "would have a class. Give the declared words, or declare the classes as the labels are. Tools that number "
-            "the labels first, such as VotingClassifier, need type: integer and categories: [0, 1, …]. Nothing was "
-            "charged."
+            f"labels of {target.name!r} are {labels}, and the policy declares the classes {listed(words)}: a row with "
+            "such a label has no class. Give the declared words, or declare the classes as the labels are. Tools that "
+            "number the labels first, such as VotingClassifier, need type: integer and categories: [0, 1, …]. Nothing "
+            "was charged."
         )
 
 

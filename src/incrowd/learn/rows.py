@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sklearn.exceptions import DataConversionWarning
 
+from incrowd.core.reading import canonical
 from incrowd.engines.readers.sources import Source, open_source
 from incrowd.errors import InvalidParameter
 
@@ -23,7 +24,7 @@ def table_of(rows: object, names: list[str], estimator: str) -> pa.Table:
         return _named(_whole(open_source(rows)), rows, names)
     if hasattr(rows, "toarray"):
         raise InvalidParameter("sparse rows are not read: give a frame with named columns, or a dense array.")
-    array = np.asarray(rows)
+    array = _array_of(rows)
     if array.dtype.kind == "c":
         raise InvalidParameter("Complex data not supported: a column is of numbers, texts or days.")
     if array.ndim != 2:
@@ -53,29 +54,70 @@ def _whole(source: Source) -> pa.Table:
 
 def target_of(values: object) -> pa.Array:
     """Return a target as a column; one that is a single column of a table is taken with a warning."""
-    array = np.asarray(values)
+    array = _array_of(values)
     if array.ndim == 2 and array.shape[1] == 1:
         warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=3)
         array = array[:, 0]
     return _column(array)
 
 
-def _column(values: object) -> pa.Array:
-    """Return values as a frame would hold them: NaN and the like are missing, several kinds together are text.
+def kind_of(values: object) -> pa.DataType:
+    """Return the type of labels; of objects that of the first which is no text, as each is judged by itself.
 
-    >>> [_column(np.array(values, object)).to_pylist() for values in (["a", float("nan")], [1, None], [2, "b"])]
-    [['a', None], [1, None], ['2', 'b']]
+    >>> str(kind_of(["yes", 1])), str(kind_of(["yes", None])), str(kind_of(np.array([True])))
+    ('int64', 'string', 'bool')
     """
-    array = np.asarray(values)
+    array = _array_of(values).ravel()
+    if array.dtype.kind != "O":
+        return _column(array).type
+    other = next((value for value in array.tolist() if not isinstance(value, str) and not _missing(value)), "")
+    try:
+        return pa.array([other]).type
+    except (pa.ArrowException, TypeError, OverflowError):
+        return pa.string()
+
+
+def _array_of(values: object) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return values as an array; in a list each stays what it is, where NumPy would give all of them one type."""
+    return np.asarray(values) if hasattr(values, "__array__") else np.asarray(values, dtype=object)
+
+
+def _column(array: np.ndarray[Any, np.dtype[Any]]) -> pa.Array:
+    """Return values as a column: objects as text, each by itself, so that no row changes how another one is read.
+
+    >>> [_column(np.array(values, object)).to_pylist() for values in (["a", float("nan")], [1.0, None], [1.0, "b"])]
+    [['a', None], ['1', None], ['1', 'b']]
+    """
     if array.ndim != 1:
         raise InvalidParameter("a target is one column.")
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind in "biufM":
         return pa.array(array)
-    plain = (array.astype(str) if array.dtype.kind == "S" else array).tolist()
+    if array.dtype.kind == "S":
+        array = array.astype(str)
+    texts: dict[tuple[type, Any], str | None] = {}
+    return pa.array([_text(value, texts) for value in array.tolist()], pa.string())
+
+
+def _text(value: Any, texts: dict[tuple[type, Any], str | None]) -> str | None:
+    """Return a value as it is written where a column holds values of its kind alone; equal ones are written once."""
+    if isinstance(value, str):
+        return value
     try:
-        return pa.array(plain, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None if _missing(value) else str(value) for value in plain], pa.string())
+        if (type(value), value) not in texts:
+            texts[type(value), value] = _written(value)
+        return texts[type(value), value]
+    except TypeError:  # it has no hash
+        return _written(value)
+
+
+def _written(value: Any) -> str | None:
+    if _missing(value):
+        return None
+    try:
+        (text,) = canonical(pa.array([value], from_pandas=True)).to_pylist()
+    except (pa.ArrowException, TypeError, OverflowError):
+        return str(value)
+    return text  # type: ignore[no-any-return]
 
 
 def _missing(value: Any) -> bool:

@@ -165,6 +165,21 @@ class ListedKeys:
     query: exp.Query
 
 
+Possible = frozenset[Any]
+"""Values that are possible; None is a missing one."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """The rows of a private table that a query reads: those with one of these days in the column of periods.
+
+    None: all rows.  Other rows play no part in the query, whatever they hold.
+    """
+
+    table: str
+    days: Possible | None = None
+
+
 @dataclass(frozen=True)
 class Query:
     """What is asked, after it was understood.
@@ -175,7 +190,8 @@ class Query:
     rows at most.  `having`, `order` and `limit` work on the noisy answer.  `caps` are what makes the rows few.  Where
     there are `operations`, they stand for these three, and outputs are computed from what the last of them leaves.
     With `totals`, groups that are equal in the keys at these places are added up after the noise, for each of the sets.
-    `listed` gives the groups that a public table has, where these alone are shown.
+    `listed` gives the groups that a public table has, where these alone are shown.  `blocks` are the private rows that
+    are read, one for each time that a table is named.
     """
 
     text: str
@@ -194,6 +210,7 @@ class Query:
     operations: tuple[Operation, ...] = ()
     totals: tuple[tuple[int, ...], ...] = ()
     listed: ListedKeys | None = None
+    blocks: tuple[Block, ...] = ()
 
     @property
     def marks(self) -> tuple[str, ...]:
@@ -310,6 +327,12 @@ class Relation:
     today: date | None = None
     calendar: Calendar | None = None
     days: DaysRead | None = None
+
+    @property
+    def period(self) -> str | None:
+        """The column of days that decides in which period a row lies, None where there is none."""
+        decides = None if self.calendar is None else self.calendar.decides
+        return decides if decides is not None and self.schema[decides].type is Type.DATE else None
 
     @property
     def private(self) -> bool:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from incrowd.store.chain_entry import NOTHING_BEFORE, VERSION, Anchor, ChainEntry, NoTally, Seal, Tally, is_sealed
+from incrowd.store.chain_entry import (
+    NOTHING_BEFORE,
+    RENEWALS,
+    RENEWED,
+    SECRET_BYTES,
+    VERSION,
+    Anchor,
+    ChainEntry,
+    NoTally,
+    Seal,
+    Tally,
+    is_sealed,
+)
 from incrowd.store.database import Conflict, Database, EntryRow, Transaction, database_at
 from incrowd.store.group_commit import CommitQueue, QueuedChange
-from incrowd.store.transaction import NEWEST, Reader, Writer, changed, check_totals, checked, reader_of
+from incrowd.store.transaction import NEWEST, Reader, Writer, changed, check_totals, checked, reader_of, require_here
 
 T = TypeVar("T")
 
@@ -127,6 +139,13 @@ class Chain:
         result: T = self.queue.run(work, self._commit)
         return result
 
+    def renew(self, by: Mapping[str, str]) -> ChainEntry:
+        """Give the chain a new secret, for all later entries; `by` says who did it and why.
+
+        Whoever read an old copy can then neither test guesses against hashes of later entries nor forge one.
+        """
+        return self.transact(lambda writer: _renew(writer, by))
+
     def inspect(self, work: Callable[[Reader], T]) -> T:
         """Return the result of `work` on one state of the chain, even if the chain is damaged."""
         with self.database.reading() as connection:
@@ -188,6 +207,7 @@ class Chain:
         with self.database.writing() as connection:
             self.queue.take_waiting(changes)  # those that came while this one waited for the database
             reader = checked(self._reader(connection), self.database.address, self.newest)
+            require_here(reader, self.database.address)
             check_totals(reader, self.tally)
             writer = Writer(reader, self.time(reader), self.tally)
             for change in changes:
@@ -201,6 +221,11 @@ class Chain:
         return reader_of(connection, self.database.tables, self.database.address)
 
 
+def _renew(writer: Writer, by: Mapping[str, str]) -> ChainEntry:
+    numbers = [*(writer.value(RENEWALS) or ()), writer.head.sequence + 1]
+    return writer.append(RENEWED, {"secret": secrets.token_bytes(SECRET_BYTES).hex(), **by}, {RENEWALS: numbers})
+
+
 def _begin(chain: Chain, connection: Transaction) -> None:
     """Write the first entry: it gives the chain a random name, and a secret that is never published.
 
@@ -208,7 +233,7 @@ def _begin(chain: Chain, connection: Transaction) -> None:
     about rows against them.
     """
     tables, start = chain.database.tables, Anchor(secrets.token_hex(16), 0, NOTHING_BEFORE)
-    secret = secrets.token_bytes(32)
+    secret = secrets.token_bytes(SECRET_BYTES)
     connection.execute(
         f"INSERT INTO {tables.head} (one, version, chain, sequence, hash) "  # noqa: S608 - our own table
         "VALUES (1, :version, :chain, :sequence, :hash)",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hmac
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -20,6 +21,11 @@ from incrowd.store.database import EntryRow
 VERSION = 3
 DOMAIN = "incrowd chain 3"
 NOTHING_BEFORE = "0" * 64
+SECRET_BYTES = 32
+RENEWED = "renewed"
+"""An entry that gives the chain a new secret, which keys the hashes of all later entries."""
+MOVED, ARRIVED = "moved", "arrived"
+"""The last entry of a chain that was moved to another place, and the one after it, which only the new place has."""
 
 Key = tuple[str, ...]
 Texts = tuple[str, str]
@@ -36,22 +42,37 @@ class Seal:
 
     chain: str
     secret: bytes = field(default=b"", repr=False)
+    renewals: tuple[tuple[int, bytes], ...] = field(default=(), repr=False)
+    """Later secrets, each with the number of the entry that holds it."""
 
     def of(self, domain: str, content: Any) -> str:
-        """Return the keyed hash of some content, for one purpose."""
+        """Return the hash of some content, for one purpose, keyed by the latest secret."""
         return self.of_text(domain, canonical(content))
 
-    def of_text(self, domain: str, text: str) -> str:
-        """Return the keyed hash of content whose canonical text is known."""
-        return hmac.digest(self._key, text_digest(domain, text).encode(), "sha256").hex()
+    def of_text(self, domain: str, text: str, sequence: int | None = None) -> str:
+        """Return the hash of content whose canonical text is known.
+
+        It is keyed by the latest secret; for an entry with a number, by the latest one before it.
+        """
+        place = len(self.renewals) if sequence is None else bisect_left(self._starts, sequence)
+        return hmac.digest(self._keys[place], text_digest(domain, text).encode(), "sha256").hex()
+
+    def renewed(self, entry: ChainEntry) -> Seal:
+        """Return the seal after an entry that holds a new secret."""
+        return replace(self, renewals=(*self.renewals, (entry.sequence, secret_of(entry.body))))
 
     @cached_property
-    def _key(self) -> bytes:
-        return sha256(b"seal " + self.secret).digest()
+    def _starts(self) -> list[int]:
+        return [number for number, _ in self.renewals]
+
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        secrets = [self.secret, *(secret for _, secret in self.renewals)]
+        return [sha256(b"seal " + secret).digest() for secret in secrets]
 
 
 def secret_of(body: Any) -> bytes:
-    """Return the secret that the first entry of a chain holds; none where the entry is damaged.
+    """Return the secret that the first entry of a chain, or a renewal, holds; none where the entry is damaged.
 
     >>> secret_of({"secret": "4142"}), secret_of({"secret": "?"})
     (b'AB', b'')
@@ -141,7 +162,7 @@ class ChainEntry:
 
     def _hash(self, seal: Seal, texts: Texts) -> str:
         row = EntryRow(self.sequence, self.at, self.kind, *texts, self.previous, self.hash)
-        return seal.of_text(DOMAIN, row_text(row, self.chain))
+        return seal.of_text(DOMAIN, row_text(row, self.chain), self.sequence)
 
 
 _PLAIN = re.compile(r"[\w.:+-]*", re.ASCII)
@@ -169,7 +190,7 @@ def row_text(row: EntryRow, chain: str) -> str:
 def is_sealed(row: EntryRow, seal: Seal) -> bool:
     """Return whether a row has the hash of its content; false also for content that no entry can have."""
     try:
-        return bool(seal.of_text(DOMAIN, row_text(row, seal.chain)) == row.hash)
+        return bool(seal.of_text(DOMAIN, row_text(row, seal.chain), row.sequence) == row.hash)
     except InvalidParameter:
         return False
 
@@ -196,6 +217,8 @@ def text_of(key: Key) -> str:
 
 
 RUNNING = text_of(("running",))
+RENEWALS: Key = ("renewals",)
+"""The key under which a chain has the numbers of the entries that gave it new secrets."""
 
 
 class Tally(Protocol):

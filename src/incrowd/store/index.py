@@ -79,6 +79,15 @@ class Index:
             self._insert(Pointer(key, sequence, pointer.following))
             self._update(replace(pointer, following=key))
 
+    def reseal(self, seal: Seal) -> None:
+        """Seal every row anew, after all of them were proved by the old seal."""
+        pointers = [self._sealed(row) for row in self._rows('ORDER BY "key"')]
+        ends = [*pointers[1:], *pointers[:1]]
+        if not pointers or [one.following for one in pointers] != [other.key for other in ends]:
+            raise _damaged()
+        for pointer in pointers:
+            self._update(pointer, seal)
+
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows as they are, unchecked, in the order of their keys."""
         return [dict(zip(_COLUMNS, row, strict=True)) for row in self._rows('ORDER BY "key"')]
@@ -109,11 +118,11 @@ class Index:
             pointer.row(self.seal),
         )
 
-    def _update(self, pointer: Pointer) -> None:
+    def _update(self, pointer: Pointer, seal: Seal | None = None) -> None:
         self.connection.execute(
             f"UPDATE {self.tables.latest} SET sequence = :sequence, "  # noqa: S608 - our own table
             'following = :following, seal = :seal WHERE "key" = :key',
-            pointer.row(self.seal),
+            pointer.row(seal or self.seal),
         )
 
 

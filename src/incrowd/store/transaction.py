@@ -6,13 +6,27 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from incrowd.core.codec import parsed
-from incrowd.errors import InvalidParameter, LedgerCorrupted, UnsupportedVersion
-from incrowd.store.chain_entry import RUNNING, VERSION, Anchor, ChainEntry, Key, Seal, Texts, link, secret_of, text_of
+from incrowd.errors import InvalidParameter, LedgerCorrupted, LedgerMoved, UnsupportedVersion
+from incrowd.store.chain_entry import (
+    MOVED,
+    RENEWALS,
+    RENEWED,
+    RUNNING,
+    VERSION,
+    Anchor,
+    ChainEntry,
+    Key,
+    Seal,
+    Texts,
+    link,
+    secret_of,
+    text_of,
+)
 from incrowd.store.database import EntryRow
 from incrowd.store.index import Index
 
@@ -114,6 +128,13 @@ class Writer:
     added: list[ChainEntry] = field(default_factory=list)
     texts: list[Texts] = field(default_factory=list)
     seen: dict[str, Any] = field(default_factory=dict)
+    renewals: list[ChainEntry] = field(default_factory=list)
+    """The entries among those added that hold a new secret."""
+
+    @property
+    def seal(self) -> Seal:
+        """The seal of the next entry."""
+        return reduce(Seal.renewed, self.renewals, self.reader.seal)
 
     @property
     def head(self) -> Anchor:
@@ -132,8 +153,9 @@ class Writer:
         bare = link(self.head, self.at, kind, body, sets)
         new = replace(bare, sets={**bare.sets, RUNNING: dict(self.tally.after(self._totals(), bare))})
         texts = new.texts
-        new = new.sealed(self.reader.seal, texts)
+        new = new.sealed(self.seal, texts)
         self.added.append(new)
+        self.renewals.extend([new] if kind == RENEWED else [])
         self.texts.append(texts)
         self.seen.update(new.own)
         return new
@@ -147,9 +169,11 @@ class Writer:
         for new, texts in zip(self.added, self.texts, strict=True):
             row = _row(new, texts)
             connection.execute(f"INSERT INTO {tables.entries} ({_ENTRY}) VALUES ({values})", row)  # noqa: S608 - our own
-            _note_made(EntryRow(**row), self.reader.seal, new)
+            _note_made(EntryRow(**row), self.seal, new)
         for key, number in {key: new.sequence for new in self.added for key in new.own}.items():
             self.reader.index.point(key, number)
+        if self.renewals:
+            self.reader.index.reseal(self.seal)
         connection.execute(
             f"UPDATE {tables.head} SET sequence = :sequence, hash = :hash",  # noqa: S608 - our own table
             {"sequence": self.head.sequence, "hash": self.head.hash},
@@ -165,8 +189,28 @@ def reader_of(connection: Transaction, tables: Tables, address: str) -> Reader:
     """Return a reader of a chain of which only the version is checked yet."""
     head = _head_of(connection, tables, address)
     bare = Reader(connection, tables, head, Seal(head.chain))
-    first = next((_read_once(row, head.chain) for row in bare.rows(0, 1)), None)
-    return bare if first is None else replace(bare, seal=Seal(head.chain, secret_of(first.body)))
+    rows = connection.execute(
+        f"SELECT {_ENTRY} FROM {tables.entries} WHERE sequence = 1 OR sequence = "  # noqa: S608 - our own tables
+        f'(SELECT sequence FROM {tables.latest} WHERE "key" = :renewals) ORDER BY sequence',
+        {"renewals": text_of(RENEWALS)},
+    )
+    first, *last = (_read_once(EntryRow(*row), head.chain) for row in rows) if rows else (None,)
+    if first is None:
+        return bare
+    return replace(bare, seal=_renewed(bare, Seal(head.chain, secret_of(first.body)), last))
+
+
+def _renewed(bare: Reader, seal: Seal, last: Sequence[ChainEntry | None]) -> Seal:
+    """Return the seal with all later secrets, of which the last renewal names the entries.
+
+    Nothing is checked here: with a wrong or a missing secret no entry after it has its hash.
+    """
+    numbers = [] if not last or last[0] is None else last[0].sets.get(text_of(RENEWALS), [])
+    for number in numbers if isinstance(numbers, list) and all(type(one) is int for one in numbers) else ():
+        for row in bare.rows(number - 1, 1):
+            entry = _read_once(row, seal.chain)
+            seal = seal if entry is None else seal.renewed(entry)
+    return seal
 
 
 def checked(reader: Reader, address: str, newest: int = 1) -> Reader:
@@ -183,6 +227,22 @@ def checked(reader: Reader, address: str, newest: int = 1) -> Reader:
         if one.hash != other.previous:
             raise _off(other)
     return replace(reader, newest=tuple(links))
+
+
+def moved_to(reader: Reader) -> str | None:
+    """Return where a chain was moved to, if its last entry says so."""
+    newest = reader.newest or reader.links(reader.head.sequence - 1, 1)
+    return str(newest[-1].body["to"]) if newest and newest[-1].kind == MOVED else None
+
+
+def require_here(reader: Reader, address: str) -> None:
+    """Refuse a chain that was moved away: it takes no more entries, and what remains of its budgets is not here."""
+    place = moved_to(reader)
+    if place is not None:
+        raise LedgerMoved(
+            f"the ledger {address} was moved to {place}. Nothing was charged: name the ledger there, in the policy or "
+            "by INCROWD_LEDGER."
+        )
 
 
 def check_totals(reader: Reader, tally: Tally) -> None:

@@ -11,8 +11,13 @@ from incrowd.core.codec import parsed, reread
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import (
+    ARRIVED,
+    MOVED,
     NOTHING_BEFORE,
+    RENEWALS,
+    RENEWED,
     RUNNING,
+    SECRET_BYTES,
     VERSION,
     Anchor,
     ChainEntry,
@@ -78,6 +83,10 @@ class _Replay:
             return f"entry {expected} does not follow the one before it: entries were removed, inserted or exchanged."
         if any(anchor != link.anchor for anchor in self.anchors.get(expected, ())):
             return f"entry {expected} is not the one that the certificate names: the ledger was rewritten."
+        if (link.kind == ARRIVED) != (self.last is not None and self.last.kind == MOVED):
+            return (
+                f"entry {expected} does not follow from a move: a ledger that was moved goes on at its new place only."
+            )
         derived = self._begun(link, row) if expected == 1 else self._derived(link, row)
         if derived is None and expected == 1:
             return "entry 1 does not name this ledger: it was replaced."
@@ -87,6 +96,8 @@ class _Replay:
         self.values.update(own)
         self.index.update(dict.fromkeys(own, expected))
         self.last = derived
+        if derived.kind == RENEWED:
+            self.seal = self.seal.renewed(derived)
         return None
 
     def _read(self, row: EntryRow) -> ChainEntry | None:
@@ -110,7 +121,7 @@ class _Replay:
     def _derived(self, link: ChainEntry, row: EntryRow) -> ChainEntry | None:
         """Return an entry with what it must set, given the entries before it; None if it sets something else."""
         try:
-            sets = self.derive(link, lambda key: self.values.get(text_of(key)))
+            sets = self._sets(link)
             own = {text_of(key): value for key, value in sets.items()}
             totals = self.tally.after(self._totals(), _setting(link, own))
             whole = _setting(link, {**own, RUNNING: dict(totals)})
@@ -119,6 +130,16 @@ class _Replay:
         # whatever a forged entry breaks here: it is not sealed
         except (IncrowdError, KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
             return None
+
+    def _sets(self, link: ChainEntry) -> Mapping[Key, Any]:
+        """Return what an entry must set: those about the chain itself are the same in every chain."""
+        if link.kind in (MOVED, ARRIVED):
+            return {}
+        if link.kind == RENEWED:
+            if len(secret_of(link.body)) != SECRET_BYTES:
+                raise InvalidParameter("a secret has another length.")
+            return {RENEWALS: [*self.values.get(text_of(RENEWALS), ()), link.sequence]}
+        return self.derive(link, lambda key: self.values.get(text_of(key)))
 
     def _totals(self) -> Sums:
         return self.tally.total({}) if self.last is None or self.last.totals is None else self.last.totals

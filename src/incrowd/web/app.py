@@ -9,6 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager, nullcontext
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -21,13 +22,14 @@ from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
-from incrowd.web.logs import AuditLogWriter, note
+from incrowd.web.logs import AuditLogWriter, note, request_spans
 from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.postgres.server import PostgresSettings, listening
 from incrowd.web.reload import ReloadingQueries
 from incrowd.web.routes import access, consent, operation, queries
 from incrowd.web.services import Services
 from incrowd.web.settings import Settings
+from incrowd.web.sso import SingleSignOn
 from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.service import QueryService, open_queries
@@ -77,11 +79,15 @@ def app(
         lifespan=_lifespan,
     )
     writer = AuditLogWriter(stores.audit)
-    server.state.close = _closing((pool, quick, writer), settings.longest, close)
+    spans = request_spans()
+    server.state.close = _closing(
+        (pool, quick, writer), settings.longest, _both(close, None if spans is None else spans.close)
+    )
     limit = ConcurrencyLimit(settings.per_user, settings.queue)
+    sso = None if settings.sso is None else SingleSignOn.read(Path(settings.sso))
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects
+        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects, sso
     )
     for group in _ROUTES:
         server.include_router(group.router)
@@ -91,7 +97,7 @@ def app(
     server.add_exception_handler(IncrowdError, _refused)
     server.add_exception_handler(RequestValidationError, _unreadable)
     server.add_exception_handler(HTTPException, _elsewhere)
-    server.add_middleware(RequestMiddleware, settings=settings)
+    server.add_middleware(RequestMiddleware, settings=settings, spans=spans)
     return server
 
 
@@ -128,6 +134,14 @@ def _closing(
             close()
 
     return closing
+
+
+def _both(*calls: Callable[[], None] | None) -> Callable[[], None]:
+    def call() -> None:
+        for one in filter(None, calls):
+            one()
+
+    return call
 
 
 def _nobody(_request: Request, problem: Exception) -> Response:

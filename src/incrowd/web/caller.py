@@ -10,10 +10,11 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from incrowd.errors import AccessDenied
+from incrowd.errors import AccessDenied, InvalidParameter
 from incrowd.governance.audit import Event
 from incrowd.governance.grant import Grant, Permission, User, is_csrf_token
 from incrowd.web.services import Services
+from incrowd.web.sso import SingleSignOn
 from incrowd.workflows.query.service import QueryService
 
 MARK = "x-incrowd-mark"
@@ -71,6 +72,10 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
     A token that is remembered needs no thread.
     """
     services: Services = request.app.state.services
+    if services.sso is not None and bearer is None:
+        signed = await _signed_on(request, services, services.sso)
+        if signed is not None:
+            return signed
     cookie = request.cookies.get(services.settings.cookie)
     token = bearer.credentials if bearer is not None else cookie
     if token is None:
@@ -86,6 +91,28 @@ async def recognize(request: Request, bearer: Bearer) -> Caller:
     except AccessDenied:
         await run_in_threadpool(services.stores.audit.write, caller.event("access", "denied"))
         raise
+    return caller
+
+
+async def _signed_on(request: Request, services: Services, sso: SingleSignOn) -> Caller | None:
+    """Return the caller whom the proxy signed on; None where it says nothing.  A wrong assertion is never passed over.
+
+    The proxy's cookie makes a browser send the assertion for every page, so pages of other sites are refused.
+    """
+    place = origin(request)
+    try:
+        identity = sso.identity(place, request.scope["headers"])
+        if identity is None:
+            return None
+        grant = await run_in_threadpool(services.stores.access.signed_on, identity.name, identity.groups)
+        check_page(request)
+    except (AccessDenied, InvalidParameter) as denied:
+        services.requests.require(f"from {place}")
+        await run_in_threadpool(services.stores.audit.write, Event("access", "unknown"))
+        raise NotAuthenticated(str(denied)) from None
+    caller = Caller(grant, "")
+    services.requests.require(caller.rate_key)
+    request.state.logged = {"holder": caller.user.name, "grant": grant.id}
     return caller
 
 

@@ -6,6 +6,7 @@ The server's log holds names of routes and kinds of errors, and nothing that a u
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from pythonjsonlogger.json import JsonFormatter
 from incrowd.governance.audit import Audit, Event
 from incrowd.store.group_commit import BatchWriter
 from incrowd.web import replies
+from incrowd.workflows import events
+from incrowd.workflows.tracing import RequestSpans, exporter_to
 
 NAME = "incrowd.web"
 Outcome = tuple[Response, Event]
@@ -50,7 +53,32 @@ LOGGING: dict[str, Any] = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "stream": "ext://sys.stderr"}},
     "loggers": {name: {"handlers": ["stderr"], "level": "INFO", "propagate": False} for name in (NAME, "uvicorn")},
 }
-"""The configuration of the log, for `logging.config`."""
+"""The configuration of a log on standard error, for `logging.config`."""
+
+
+def logging_config() -> dict[str, Any]:
+    """Return the configuration of the log: in a file if INCROWD_LOG names one, else on standard error."""
+    place = os.environ.get(events.VARIABLE, "")
+    if not place or not events.is_file(place):
+        return LOGGING
+    events.log_file(place).close()  # a new one can be read by its owner alone
+    handler = {"class": "logging.FileHandler", "formatter": "json", "filename": place, "encoding": "utf-8"}
+    return {**LOGGING, "handlers": {"stderr": handler}}
+
+
+def request_spans() -> RequestSpans | None:
+    """Return what sends a span for each request, if INCROWD_LOG names a collector."""
+    place = os.environ.get(events.VARIABLE, "")
+    return RequestSpans(exporter_to(place.removeprefix(events.OTLP))) if place.startswith(events.OTLP) else None
+
+
+def paced(elapsed: float, pace: float) -> float:
+    """Return a time for logs: in whole paces, and so nothing finer than what a reply's time shows anyway.
+
+    >>> paced(0.5173, 0.5), paced(1.02, 0.5), paced(0.004, 0.5), paced(0.1234, 0.0)
+    (0.5, 1.0, 0.0, 0.12)
+    """
+    return pace * (elapsed // pace) if pace else round(elapsed, 2)
 
 
 def note(event: str, **fields: Any) -> None:

@@ -12,6 +12,7 @@ from incrowd.governance.audit import ServerStores
 from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, ThreadPool
 from incrowd.web.logs import AuditLogWriter
 from incrowd.web.settings import Settings
+from incrowd.web.sso import SingleSignOn
 from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.query.service import QueryService
 
@@ -33,6 +34,7 @@ class Services:
     requests: RateLimiter
     logins: RateLimiter
     subjects: DataSubjectService | None = None
+    sso: SingleSignOn | None = None
 
     @property
     def queries(self) -> QueryService:

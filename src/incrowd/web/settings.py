@@ -22,6 +22,7 @@ class Settings:
     - `session`: hours after which a page must log in again.
     - `https`: whether browsers reach the server by HTTPS.
     - `reload`: whether policies are watched for new versions of the data.
+    - `sso`: the file that says which proxy signs users on.
     """
 
     pace: float = 0.5
@@ -37,6 +38,7 @@ class Settings:
     https: bool = False
     show_queries: bool = False
     reload: bool = False
+    sso: str | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.pace <= self.longest or not math.isfinite(self.longest):

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from incrowd.core.plan import Plan
+from incrowd.core.statement import Statement
 from incrowd.engines.settings import open_table
 from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.shared.inference import LinearInference
+from incrowd.methods.learning.shared.interval_check import other_intervals
 from incrowd.methods.learning.shared.models import LearnedModel
+from incrowd.methods.learning.shared.steps import ModelForm, PublishModel
 from incrowd.workflows.policy.policy import load_policy
 from tests.coins import SeededCoins
 
@@ -107,3 +113,56 @@ def test_the_file_of_a_model_keeps_them_and_refuses_others() -> None:
     for change in ({"variance": -1}, {"estimates": [1.0]}, {"terms": [[1, None]] * 5}, {"covariance": "x"}):
         with pytest.raises(InvalidParameter, match="no model that incrowd wrote"):
             LearnedModel.from_json(plain | {"inference": plain["inference"] | change})
+
+
+def forged(inference: LinearInference, how: str) -> LinearInference:
+    """Return an inference that praises itself, or is of another line."""
+    match how:
+        case "no width":
+            return replace(inference, covariance=0 * inference.covariance)
+        case "a thousandth":
+            return replace(inference, covariance=inference.covariance * 1e-6)
+        case "no covariance":
+            return replace(inference, covariance=2 * np.diag(np.diag(inference.covariance)) - 3 * inference.covariance)
+        case "another line":
+            return replace(inference, estimates=inference.estimates * 1.01)
+        case "another constant":
+            return replace(inference, estimates=inference.estimates + np.eye(len(inference.estimates))[-1])
+    terms = tuple(("town", "Ψ") if term == ("town", "Örebro") else term for term in inference.terms)
+    return replace(inference, terms=terms)
+
+
+@pytest.mark.parametrize(
+    "how", ["no width", "a thousandth", "no covariance", "another line", "another constant", "another class"]
+)
+def test_a_check_notices_intervals_that_the_noise_and_the_model_cannot_have(how: str) -> None:
+    plan, model = policy("2").plan, learned("2", 6000, 1)
+    statement = Statement(plan.basis, plan.claims, tuple(COLUMNS), {"rows estimated": 6000}, {}, {})
+    assert model.inference is not None
+    assert other_intervals(statement, model) is None
+    assert other_intervals(statement, replace(model, inference=forged(model.inference, how))) is not None
+
+
+def test_a_check_notices_intervals_of_a_model_that_has_none() -> None:
+    plan, model = policy("2").plan, learned("2", 6000, 1)
+    steps = tuple(replace(s, model=ModelForm.LEAST_SQUARES) if isinstance(s, PublishModel) else s for s in plan.steps)
+    statement = Statement(replace(plan.basis, steps=steps), plan.claims, tuple(COLUMNS), {}, {}, {})
+    assert other_intervals(statement, model) is not None
+    assert other_intervals(statement, replace(model, inference=None)) is None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_check_lets_honest_intervals_pass_with_missing_values_and_much_noise(seed: int) -> None:
+    changed = {
+        name: {key: part for key, part in column.items() if key != "missing"} for name, column in COLUMNS.items()
+    }
+    table = rows(9000, seed)
+    holes = pa.array(np.random.default_rng(seed).random(9000) < 0.2)
+    for place, name in enumerate(("x", "town")):
+        table = table.set_column((0, 2)[place], name, pc.if_else(holes, None, table[name]))
+    release = {"method": "regressor", "target_column": "y", "model": "linear", "epsilon": 3, "delta": "1e-6"}
+    read = load_policy({"incrowd": 1, "dataset": {"name": "line"}, "columns": changed, "release": release})
+    output: Any = read.plan.draw(open_table(table, read.schema, read.options), SeededCoins(seed))
+    statement = Statement(read.plan.basis, read.plan.claims, tuple(COLUMNS), {"rows estimated": output.rows}, {}, {})
+    assert output.model.inference is not None
+    assert other_intervals(statement, LearnedModel.from_json(json.loads(output.model.to_text()))) is None

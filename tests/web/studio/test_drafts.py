@@ -88,6 +88,55 @@ def test_a_value_does_not_name_a_group_of_others() -> None:
         regrouped({"Gent": ["Gent"], "Rand": ["Rand"]}, ["Gent", "Rand"], "Gent")
 
 
+CLEANED = POLICY.replace(
+    "categories: [east, north, west], derived: rows}",
+    "categories: [east, north, west, N.], derived: rows, clean: {trim: true, missing: [s/d, '?'], "
+    "spellings: {east: [E, EAST], west: [W]}, derived: rows}}",
+)
+RULES = {"rules-3": "6"} | {f"rule-3-{place}": "yes" for place in range(6)}
+
+
+def ward_of(visitor: Visitor) -> dict[str, Any]:
+    section: dict[str, Any] = (
+        load_policy(policy_path(visitor)).section.columns["ward"].model_dump(mode="json", exclude_none=True)
+    )
+    return section
+
+
+def test_rules_of_cleaning_are_dropped_one_by_one_and_their_texts_come_back(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(CLEANED, encoding="utf-8")
+    words = visitor.json(f"/columns{P}")["columns"][3]["clean"]
+    assert words[1:4] == ["“s/d” is a missing value", "“?” is a missing value", "E → east"]
+    sent = {name: yes for name, yes in RULES.items() if name not in ("rule-3-2", "rule-3-5")}
+    assert visitor.save("/columns/save", sent).status_code == 303
+    ward = ward_of(visitor)
+    assert (list(ward["clean"]["missing"]), ward["clean"]["spellings"]) == (["s/d"], {"east": ["E", "EAST"]})
+    assert ward["categories"] == ["east", "north", "west", "N.", "W"]
+    assert visitor.save("/columns/save", {"rules-3": "4"}).status_code == 303
+    assert "clean" not in ward_of(visitor)
+
+
+def test_values_that_mean_the_same_are_merged_and_confirmed_anew(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(CLEANED.replace("derived: rows}}", "derived: rows, confirmed: me}}"), "utf-8")
+    sent = RULES | {"same-3-0": "yes", "same-3-3": "yes", "label-3": "North and east"}
+    assert visitor.save("/columns/save", sent).status_code == 303
+    ward = ward_of(visitor)
+    assert ward["categories"] == ["North and east", "north", "west"]
+    assert ward["clean"]["spellings"] == {"west": ["W"], "North and east": ["east", "E", "EAST", "N."]}
+    assert "confirmed" not in ward["clean"]
+    assert visitor.save("/columns/save", {"same-3-0": "yes"}).status_code == 400
+    assert visitor.save("/columns/save", {"label-3": "x"}).status_code == 400
+
+
+def test_confirmed_cleaning_releases_a_column_that_nothing_else_holds_back(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(CLEANED, encoding="utf-8")
+    assert visitor.save("/columns/save", {"role-3": "withheld", "confirm-3": "yes"}).status_code == 303
+    assert ward_of(visitor)["role"] == "withheld"  # its values come from the rows, and no source is named
+    policy_path(visitor).write_text(CLEANED.replace("N.], derived: rows", "N.]"), encoding="utf-8")
+    assert visitor.save("/columns/save", {"role-3": "withheld", "confirm-3": "yes"}).status_code == 303
+    assert ward_of(visitor)["role"] == "quasi"
+
+
 def test_routes_are_compared_and_the_named_column_is_kept(visitor: Visitor) -> None:
     shown = visitor.json(f"/output{P}&use=rows&keep-1=yes")
     assert shown["recommended"] is not None

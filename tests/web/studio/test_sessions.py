@@ -5,15 +5,22 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from incrowd.errors import InvalidParameter
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessDecision, AccessRole, User
+from incrowd.web.sso import SingleSignOn
+from incrowd.web.studio.app import studio_app
 from incrowd.web.studio.launch import only_studio
 from incrowd.web.studio.pages import PAGES, pages
-from incrowd.web.studio.sessions import COOKIE, FORM, Keys
+from incrowd.web.studio.sessions import COOKIE, FORM, Keys, TrustedProxy
 from tests.web.studio.visiting import PORT, Visitor, studio
+from tests.web.test_sso import HEADER, assertion, setup
 
 CHANGE = {"text": "incrowd: 1\n", "policy": "policy.yaml"}
 
@@ -227,3 +234,69 @@ def test_what_is_too_large_is_refused_whatever_it_says(inside: Visitor, monkeypa
 def test_a_stop_leads_to_no_other_site(inside: Visitor) -> None:
     for back in ("//evil.example", "https://evil.example", "/\\evil.example"):
         assert inside.post("/jobs/1/stop", {"back": back}).headers["location"] == "/"
+
+
+ORIGIN = "https://studio.example.org"
+
+
+def signed(folder: Path, role: AccessRole = AccessRole.OWNER, datasets: tuple[str, ...] | None = None) -> Visitor:
+    """A studio behind a proxy that signs olga on."""
+    access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+    access.admit(User("olga", role, datasets), access.now() + timedelta(days=1), AccessDecision("officer", "a test"))
+    inside = studio(folder)
+    proxy = TrustedProxy(ORIGIN, SingleSignOn.read(setup(folder)), access)
+    return Visitor(studio_app(folder, inside.keys, proxy), inside.keys, folder)
+
+
+def by_proxy(name: str = "olga", **headers: str) -> dict[str, str]:
+    return {"host": "studio.example.org", HEADER: str(assertion(name)), **headers}
+
+
+def test_behind_a_proxy_owners_of_the_access_list_work_without_an_address_of_their_own(tmp_path: Path) -> None:
+    inside = signed(tmp_path)
+    assert inside.get("/", headers=by_proxy()).status_code == 200
+    reply = inside.post("/policy/save", CHANGE, headers=by_proxy(origin=ORIGIN))
+    assert reply.status_code in (303, 400, 422)
+    form = {"mark": "another"}
+    assert inside.send("POST", "/policy/save", data=form, headers=by_proxy(origin=ORIGIN)).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "studio.example.org"}, 401),
+        (by_proxy("eve"), 401),
+        (by_proxy() | {"host": f"127.0.0.1:{PORT}"}, 421),
+        (by_proxy() | {"sec-fetch-site": "cross-site"}, 403),
+        (by_proxy() | {HEADER: "a.b.c"}, 401),
+    ],
+)
+def test_behind_a_proxy_everything_else_is_refused(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    outside = signed(tmp_path)
+    for path in ("/", "/file?name=stays.csv", f"/?token={outside.keys.token}"):
+        assert outside.get(path, headers=headers).status_code == status
+    cookie = {"cookie": f"{COOKIE}={outside.keys.session}"}
+    assert outside.get("/", headers=headers | cookie).status_code == status
+
+
+def test_behind_a_proxy_a_change_for_another_origin_is_refused(tmp_path: Path) -> None:
+    inside = signed(tmp_path)
+    assert inside.post("/policy/save", CHANGE, headers=by_proxy(origin="https://evil.example")).status_code == 403
+
+
+@pytest.mark.parametrize(("role", "datasets"), [(AccessRole.CURATOR, None), (AccessRole.OWNER, ("stays",))])
+def test_behind_a_proxy_only_owners_of_all_datasets_come_in(
+    tmp_path: Path, role: AccessRole, datasets: tuple[str, ...] | None
+) -> None:
+    assert signed(tmp_path, role, datasets).get("/", headers=by_proxy()).status_code == 401
+
+
+@pytest.mark.parametrize("origin", ["studio.example.org", "https://studio.example.org/", "ftp://studio.example.org"])
+def test_the_address_behind_a_proxy_is_an_origin(tmp_path: Path, origin: str) -> None:
+    with pytest.raises(InvalidParameter, match="--address"):
+        replace(signed_proxy(tmp_path), origin=origin)
+
+
+def signed_proxy(folder: Path) -> TrustedProxy:
+    access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
+    return TrustedProxy(ORIGIN, SingleSignOn.read(setup(folder)), access)

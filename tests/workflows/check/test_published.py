@@ -101,6 +101,31 @@ def test_a_long_table_with_bounds_as_marks_is_read(tmp_path: Path) -> None:
     assert verdict.smallest == 5
 
 
+SDMX = """DATAFLOW,FREQ,GEO,SEX,OBS_VALUE,OBS_STATUS,CONF_STATUS
+X:T(1.0),A,_T,_T,40,A,F
+X:T(1.0),A,_T,F,22,A,F
+X:T(1.0),A,_T,M,18,A,F
+X:T(1.0),A,N,_T,25,A,F
+X:T(1.0),A,N,F,,Q,C
+X:T(1.0),A,N,M,12,A,F
+X:T(1.0),A,S,_T,15,A,F
+X:T(1.0),A,S,F,,Q,C
+X:T(1.0),A,S,M,6,A,F
+"""
+
+
+def test_a_table_in_sdmx_is_read_without_its_attributes(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, SDMX)
+    assert disclosed(verdict) == {"N, F": 13, "S, F": 9}
+    assert "from N, _T" in verdict.disclosed[0].why
+
+
+@pytest.mark.parametrize(("total", "flag"), [("Toplam", " e"), ("I alt", "p"), ("Σύνολο", " (1)"), ("合計", "¹")])
+def test_totals_of_other_languages_and_flags_behind_numbers_are_read(tmp_path: Path, total: str, flag: str) -> None:
+    text = f"yer,a,b,{total}\nx,12{flag},*,20\ny,*,7,15\n{total},20,15,35\n"
+    assert disclosed(judged(tmp_path, text)) == {"x, b": 8, "y, a": 8}
+
+
 def test_totals_are_found_by_codes(tmp_path: Path) -> None:
     """DE1 is 110 − 50, DE11 follows from it; the two towns of DE2 hide each other."""
     verdict = judged(tmp_path, CODES)

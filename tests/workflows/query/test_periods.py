@@ -34,7 +34,9 @@ COUNT = "SELECT ward, COUNT(*) AS n, COUNT(DISTINCT id) AS people FROM stays WHE
 DAYS = ("2025-02-28", "2025-03-01", "2025-03-31", "2025-04-01", "2024-01-01", None)
 
 
-def policy_in(folder: Path, per: str | None = None, more: str | None = None, **budget: Any) -> Policy:
+def policy_in(
+    folder: Path, per: str | None = None, more: str | None = None, column: dict[str, Any] | None = None, **budget: Any
+) -> Policy:
     unit = {"column": "id", "max_rows": 1, "per": per, "more": more}
     section: dict[str, Any] = {
         "incrowd": 1,
@@ -42,7 +44,7 @@ def policy_in(folder: Path, per: str | None = None, more: str | None = None, **b
         "columns": {
             "id": {"role": "identifier"},
             "ward": {"categories": ["Ä", "B"]},
-            "day": {"type": "date", "bounds": ["2025-01-01", "2025-12-31"], "outside": "drop"},
+            "day": {"type": "date", "bounds": ["2025-01-01", "2025-12-31"], "outside": "drop", **(column or {})},
         },
         "period": {"column": "day", "every": "month", "first": "2025-01", "last": "2025-12"},
         "queries": {"open": True},
@@ -189,10 +191,28 @@ def test_what_a_condition_leaves_is_read_off_constants(where: str, periods: tupl
 def test_a_query_of_several_tables_or_parts_is_not_restricted() -> None:
     texts = (
         f"SELECT COUNT(*) FROM stays AS a JOIN stays AS b ON a.n = b.n WHERE a.{MARCH}",
-        f"SELECT n FROM (SELECT COUNT(*) AS n FROM stays WHERE {MARCH}) AS t",
+        f"SELECT n FROM (SELECT COUNT(*) AS n, MAX(day) AS day FROM stays) AS t WHERE {MARCH}",
         f"SELECT COUNT(*) FROM stays WHERE {MARCH} UNION ALL SELECT COUNT(*) FROM stays",
     )
     for text in texts:
         assert reading_periods(text, Catalog((STAYS,)))[1] is None
     with pytest.raises(InvalidParameter):
         reading_periods("SELECT COUNT(* FROM stays", Catalog((STAYS,)))
+
+
+@pytest.mark.parametrize(
+    ("column", "where", "periods"),
+    [
+        ({}, "EXTRACT(MONTH FROM day) = 3", ("2025-03",)),
+        ({}, "day IN ('2025-03-05', '2025-05-01')", ("2025-03", "2025-04", "2025-05")),
+        ({}, "day IS NULL OR day < '2025-02-01'", None),
+        ({"missing": "2025-03-10"}, MARCH, None),  # rows without a date are moved into March
+        ({"bounds": ["2025-02-01", "2025-12-31"], "outside": "ends"}, "day < '2025-03-01'", None),
+        ({"bounds": ["2025-02-01", "2025-12-31"], "outside": "drop"}, "day < '2025-03-01'", ("2025-02",)),
+    ],
+)
+def test_functions_of_the_day_restrict_and_rules_that_move_rows_do_not(
+    column: dict[str, Any], where: str, periods: tuple[str, ...] | None, tmp_path: Path
+) -> None:
+    with serving(policy_in(tmp_path, column=column)) as service:
+        assert service.planner.plan(asking(COUNT.format(where))).periods == periods

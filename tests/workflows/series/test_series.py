@@ -17,6 +17,7 @@ from incrowd.methods.histograms.private import PrivateHistogram
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.members import Members
+from incrowd.workflows.release.recover import discard_hidden
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
 from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
@@ -352,6 +353,24 @@ def test_running_counts_refuse_a_new_key_under_which_nobody_is_known_again(tmp_p
     (tmp_path / "sources.json").unlink()
     with pytest.raises(Refused, match="under another key"):
         run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+
+
+def test_running_counts_wait_until_a_finished_period_is_delivered_or_discarded(tmp_path: Path) -> None:
+    """Discarded later, it would be missing: its people, counted in the next period already, could be counted again."""
+    policy = policy_in(
+        tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
+    )
+    run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    hidden = tmp_path / "out" / f".{MONTHS[0]}.incrowd-0"  # as a kill between both renames leaves it
+    hidden.mkdir()
+    (tmp_path / "out" / MONTHS[0]).rename(hidden / "public")
+    (hidden / "whole").touch()
+    with pytest.raises(Refused, match=f"period {MONTHS[0]} is finished, and not in its place"):
+        run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    discard_hidden(policy, tmp_path / "out" / MONTHS[0])
+    second = run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert [period.state for period in Series.of(policy).status()][:2] == [State.MISSING, State.PUBLISHED]
+    assert second.certificate.evidence["periods"] == 1
 
 
 def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:

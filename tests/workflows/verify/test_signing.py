@@ -51,6 +51,17 @@ def test_a_signature_does_not_fit_another_certificate(certificate: Certificate, 
     )
 
 
+def test_each_of_several_keys_is_trusted_while_one_is_exchanged(
+    certificate: Certificate, keys: Keys, tmp_path: Path
+) -> None:
+    new, other = key_pair(tmp_path, "new"), key_pair(tmp_path, "other")
+    both = (keys.public, new.public)
+    assert check_signature(sign(certificate, keys.private), both) is None
+    assert check_signature(sign(certificate, new.private), both) is None
+    assert check_signature(sign(certificate, other.private), both) == "it was made with another key"
+    assert check_signature(sign(certificate, new.private), (keys.public,)) == "it was made with another key"
+
+
 def test_another_key_is_not_trusted(certificate: Certificate, keys: Keys, tmp_path: Path) -> None:
     stranger = key_pair(tmp_path, "stranger")
     forged = sign(certificate, stranger.private)

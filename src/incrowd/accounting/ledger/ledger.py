@@ -51,7 +51,7 @@ from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter, LedgerCorrupted, Refused
 from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import Anchor, Key
-from incrowd.store.transaction import Reader, Writer
+from incrowd.store.transaction import Reader, Writer, moved_to, require_here
 from incrowd.store.verify import ChainReport, verify
 
 _NAME = "ledger"
@@ -173,7 +173,7 @@ class Ledger:
     def preview_series(self, dataset: str, terms: SeriesTerms, declared: Sequence[Declaration] = ()) -> None:
         """Refuse a series that the budget does not cover; nothing is written."""
         request = replace(opening(self.price, dataset, terms), declared=tuple(declared))
-        self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), request))
+        self.chain.read(lambda reader: self._preview(reader, request))
 
     def series(self, dataset: str, series: str) -> SeriesStatus | None:
         """Return a series that was charged at once; None where there is none of that name."""
@@ -269,7 +269,11 @@ class Ledger:
         if request.refusal:
             raise request.refusal
         declaring = replace(request, declared=tuple(declared))
-        return self.chain.read(lambda reader: _foreseen(reader.value, self.chain.time(reader), declaring))
+        return self.chain.read(lambda reader: self._preview(reader, declaring))
+
+    def _preview(self, reader: Reader, request: Request) -> tuple[BudgetStatus, ...]:
+        require_here(reader, self.chain.database.address)
+        return _foreseen(reader.value, self.chain.time(reader), request)
 
     def carve(self, dataset: str, account: str, rho: Number, delta: Number) -> Entry:
         """Carve out a zero-concentrated account of ρ: its (ε(ρ, δ), δ) is charged at once, then only ρ is counted."""
@@ -340,6 +344,10 @@ class Ledger:
     def entries(self, since: int = 0) -> Iterator[Entry]:
         """Yield all entries that follow the one numbered `since`."""
         return map(Entry.of, self.chain.links(since))
+
+    def moved_to(self) -> str | None:
+        """Return where the ledger was moved to; None where it is in use."""
+        return self.chain.read(moved_to)
 
     def check(self, *against: Anchor) -> ChainReport:
         """Recompute everything from the first entry, and compare it with the entries that certificates name."""

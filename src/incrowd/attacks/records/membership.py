@@ -46,7 +46,7 @@ def membership(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
     baseline = Rate(round(ALARM * trial.inside), trial.inside)
     control_rate = Rate(int((scores[tested] > limit).sum()), len(tested))
     story = _story(trial, scores, limit) if inside.any() else ()
-    knows, notes = "all published columns of a person", trial.as_published("membership")
+    knows, notes = "all published columns of a person", trial.as_published("membership", numbers=False)
     return Finding("membership", Risk.INFERENCE, knows, success, baseline, control_rate, story, notes)
 
 

@@ -15,21 +15,23 @@ _MISSING = """
     | desconocido | desconocida | sin datos | sin dato | s/d | s.d. | no consta | no aplica | ns/nc | ns/nr | no sabe
     | sin especificar | no disponible
     | sconosciuto | sconosciuta | non noto | non disponibile | non applicabile | non pervenuto | n.p.
+    | non rilevato | non rilevata | non indicato | non specificato | non dichiarato | non fornito
     | bilinmiyor | belirtilmemiş | belirtilmedi | veri yok | bilgi yok
     | onbekend | n.v.t. | nvt | niet van toepassing | niet bekend | geen gegevens | n.b. | ontbreekt
     | desconhecido | desconhecida | não aplicável | nao aplicavel | sem dados | sem informação | não sabe
     | não disponível
-    | nieznany | nieznana | nieznane | brak | brak danych | nie dotyczy | nd. | b.d. | b/d | nie podano
+    | nieznany | nieznana | nieznane | brak | brak danych | nie dotyczy | nd. | b.d. | b/d | nie podano | nieokreślono
     | okänd | okänt | saknas | uppgift saknas | ej tillämpligt | vet ej | ej angivet
-    | ukendt | ukjent | mangler | ikke relevant | ved ikke | ikke oplyst | ikke oppgitt
-    | neznámý | neznámo | neznámé | nezjištěno | neuvedeno | není známo
+    | ukendt | ukjent | mangler | ikke relevant | ved ikke | vet ikke | ikke oplyst | uoplyst | ikke oppgitt | uoppgitt
+    | ikke angivet | ikke registrert | ikke registreret | ingen opplysning | ingen oplysninger | ej registrerat
+    | neznámý | neznámo | neznámé | nezjištěno | neuvedeno | nezadáno | nevyplněno | není známo
     | άγνωστο | άγνωστη | άγνωστος | δ/υ | δ.υ. | δ/α | δεν υπάρχει | δεν υπάρχουν στοιχεία | δεν απαντώ | μη διαθέσιμο
     | ismeretlen | nem ismert | nincs adat | nem releváns | nem tudja
     | necunoscut | necunoscută | nespecificat | nespecificată | fără date | nu se aplică | nu știe
     | neznámy | neznáma | neuvedené | nezistené | nepoznato | nije poznato | nema podataka | neznano | ni podatka
     | неизвестно | неизвестен | неизвестна | нет данных | не указано | не указан | н/д | няма данни | невідомо
     | немає даних | не вказано | teadmata | puudub | nav zināms | nav datu | nežinoma | nėra duomenų | nenurodyta
-    | tuntematon | ei tietoa | ei tiedossa | puuttuu | ei sovellu
+    | tuntematon | ei vastausta | ei ilmoitettu | ei tietoa | ei tiedossa | puuttuu | ei sovellu
 """
 _WORDS = frozenset(" ".join(word.casefold().split()) for word in _MISSING.split("|")) - {""}
 _SIGNS = frozenset(word for word in _WORDS if not any(map(str.isalpha, word)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from incrowd.engines.columns import DELIMITERS
+from incrowd.engines.readers.encodings import likely_encoding
 from incrowd.engines.readers.reader import HEADER_WITHIN, SourceProblem, header_elsewhere, named
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -202,49 +203,6 @@ def _decode(start: bytes, encoding: str, *, cut: bool) -> _Head:
     if line is not None:
         raise SourceUnreadable(str(SourceProblem(wrong_encoding(encoding, likely_encoding(start)), line=line)))
     return _Head(text, cut)
-
-
-_LIKELY = ("cp1252", "cp1250", "iso8859_2", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1257", "cp850")
-"""The single-byte encodings that are guessed, the most frequent first; latin-1 is a part of cp1252."""
-
-
-def likely_encoding(content: bytes) -> str:
-    """Guess the single-byte encoding of some text that is not UTF-8.
-
-    >>> likely_encoding("Straße;Größe;Mädchen;Übergröße".encode("cp1252"))
-    'cp1252'
-    >>> likely_encoding("środa;piątek;mężczyzna;żonaty;Położniczy".encode("cp1250"))
-    'cp1250'
-    >>> likely_encoding("Adı Soyadı;Doğum tarihi;Başvuru günü;Kadın".encode("cp1254"))
-    'cp1254'
-    """
-    from charset_normalizer import from_bytes
-
-    lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())[:_JUDGED]
-    marked = [byte for byte in lines if byte > _ASCII]
-    if set(marked) <= _WESTERN and len(marked) < _SOME * len(lines):
-        return _LIKELY[0]
-    if set(marked) <= _TURKISH and set(marked) & _TURKISH_ONLY:
-        return "cp1254"
-    matches = list(from_bytes(lines, cp_isolation=list(_LIKELY), threshold=1.0))
-    by_name = {name: match for match in reversed(matches) for name in match.could_be_from_charset}
-    least = min((match.chaos for match in matches), default=0.0)
-    good = [name for name in _LIKELY if name in by_name and by_name[name].chaos <= least + _AS_GOOD]
-    good = [name for name in good if not _has_controls(lines, name)] or good
-    return max(good, key=lambda name: by_name[name].coherence + _AS_GOOD * (name == _LIKELY[0]), default=_LIKELY[0])
-
-
-def _has_controls(lines: bytes, encoding: str) -> bool:
-    """Whether some bytes are control characters in an encoding: no text has any, and cp1250 has letters there."""
-    return any("\x80" <= character <= "\x9f" for character in lines.decode(encoding, errors="ignore"))
-
-
-_ASCII, _SOME = 127, 0.5  # where most bytes are above 127, the text is not in a Western language
-_WESTERN = frozenset("äöüßÄÖÜéèêëÉÈàâÀáíóúñÑçÇåÅæÆøØîïôûœ€‚„“”‘’–—°§…«»´·²³µ".encode("cp1252"))
-_TURKISH_ONLY = frozenset("ığşİĞŞ".encode("cp1254"))  # Icelandic letters in cp1252, where accents come along
-_TURKISH = _TURKISH_ONLY | frozenset("üöçÜÖÇâîûÂ€‘’“”–—°§…«»".encode("cp1254"))
-_JUDGED = 1 << 16  # bytes shown to the guesser of encodings, which is slow
-_AS_GOOD = 0.03  # encodings whose scores differ by less are equally good, and the usual one is taken
 
 
 def wrong_encoding(encoding: str, likely: str | None = None) -> str:

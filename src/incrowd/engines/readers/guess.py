@@ -25,6 +25,7 @@ from incrowd.engines.readers import dialect
 from incrowd.engines.readers.conventions import TOTALS, is_missing_word, unit_of
 from incrowd.engines.readers.delimited import open_delimited
 from incrowd.engines.readers.dialect import byte_stream, first_lines, marked_encoding
+from incrowd.engines.readers.encodings import likely_encoding
 from incrowd.engines.readers.reader import named
 from incrowd.engines.readers.remote import PATTERN, is_remote
 from incrowd.engines.readers.sources import find_format, place_of
@@ -46,6 +47,7 @@ _SHORT_WORDS = r"^[^0-9]{1,30}$"
 _LEADING_ZERO = r"^0[0-9]"
 _FEWEST = 2  # one amount may be a code
 _FEW_WORDS, _MANY = 3, 50  # so few different words are no values of so many different numbers or days
+_WITH_UNITS = 10  # of numbers with a unit fewer tell that a column holds amounts
 _BLOCK = 1 << 22  # bytes read at a time
 _GLANCE = 20  # values tried before all are: most formats fail at once
 _FEW_ROWS = 1000
@@ -178,7 +180,7 @@ def _encoding(path: Path) -> str | None:
             try:
                 decoder.decode(block)
             except UnicodeDecodeError:
-                return dialect.likely_encoding(block)
+                return likely_encoding(block)
             block = stream.read(_BLOCK)
     return None
 
@@ -287,7 +289,9 @@ def _few_among_amounts(column: SampleColumn, words: set[str]) -> bool:
     """Whether at most three words stand among many numbers or days, in a column that is nothing else."""
     rest = _without(column.texts, tuple(words))
     rest = rest.filter(pc.invert(pc.match_substring_regex(rest, TOTALS)))
-    return len(words) <= _FEW_WORDS and len(rest) >= _MANY and bool(_is_amount(rest) or _units(rest))
+    if len(words) > _FEW_WORDS or len(rest) < _WITH_UNITS:
+        return False
+    return bool(_units(rest)) or (len(rest) >= _MANY and _is_amount(rest))
 
 
 def _units(texts: pa.Array) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ so it reveals nothing; all other groups are shown with noise, also those without
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import partial, reduce
@@ -18,83 +19,346 @@ from typing import Any
 
 from sqlglot import exp
 
+from incrowd.core.domain import Type
 from incrowd.errors import IncrowdError
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, days
 from incrowd.queries.language.expressions.function import Mean
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
+from incrowd.queries.language.trees import column as named
 from incrowd.queries.language.trees import conjuncts
+from incrowd.queries.query import Block, Possible
 
 _MOST = 4096
 """Values of a column that are tried."""
 _MOST_WORK = 60_000
 """Values times parts of conditions: more is not tried."""
+_MOST_LISTED = 100_000
+"""Values of a key that are listed, where conditions leave it a range."""
 Truths = frozenset[bool | None]
 _ANY: Truths = frozenset({True, False, None})
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren)
-_SEES_NULL = (exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Boolean)
+_SEES_NULL = (
+    exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Boolean,
+    exp.Greatest, exp.Least, exp.Concat, exp.ConcatWs,
+)  # fmt: skip
+"""What can have a value although an argument is missing."""
+_Column = tuple[str, str]
 
 
 def restricted(
-    where: exp.Expr | None, scope: Scope, nodes: Sequence[exp.Expr], meanings: list[BoundTree]
+    query: exp.Select, scope: Scope, nodes: Sequence[exp.Expr], meanings: Sequence[BoundTree]
 ) -> list[BoundTree]:
-    """Return the meanings of keys, without values that no row under a condition can have.
+    """Return the meanings of keys, without values that no row under the conditions of a query can have.
 
-    A key that is made of one column with declared values is restricted by the conditions on that column alone.
+    A key that is made of one column is restricted by the conditions on that column, and on those that are equal to it.
     """
-    if where is None:
-        return meanings
-    conditions = [part for part in conjuncts(where) if part.find(exp.Query) is None]
-    return [_restricted(conditions, scope, node, meaning) for node, meaning in zip(nodes, meanings, strict=True)]
+    left = _remaining(query, scope)
+    return [_narrowed(meaning, left(node)) for node, meaning in zip(nodes, meanings, strict=True)]
 
 
-def _restricted(conditions: Sequence[exp.Expr], scope: Scope, node: exp.Expr, meaning: BoundTree) -> BoundTree:
+def remaining(query: exp.Select, scope: Scope, nodes: Sequence[exp.Expr]) -> list[Possible | None]:
+    """Return the values that columns of a subquery can have under its conditions; None where nothing restricts them."""
+    left = _remaining(query, scope)
+    return [left(node) for node in nodes]
+
+
+def blocks(query: exp.Select, scope: Scope) -> tuple[Block, ...]:
+    """Return the private rows that a query reads, by the days that its conditions leave, of each source in order."""
+    left, result = _remaining(query, scope), list[Block]()
+    for source, rows in scope.sources:
+        for place, block in enumerate(rows.blocks):
+            own = [left(named(field.name, source)) for field in rows.fields if field.block == place]
+            result.append(replace(block, days=reduce(_both, own, block.days)))
+    return tuple(result)
+
+
+def block_of(node: exp.Expr, scope: Scope) -> int | None:
+    """Return the place of the rows of whose period a column decides, among those of all sources; None of others."""
+    if not isinstance(node, exp.Column):
+        return None
+    source, field = scope.find(node)
+    before = itertools.takewhile(lambda other: other[0] != source, scope.sources)
+    return None if field.block is None else field.block + sum(len(rows.blocks) for _, rows in before)
+
+
+def _remaining(query: exp.Select, scope: Scope) -> Callable[[exp.Expr], Possible | None]:
+    conditions = _conditions(query)
+    equal = _equal(conditions, scope)
+
+    def left(node: exp.Expr) -> Possible | None:
+        try:
+            column = _column_of(node, conditions, equal, scope)
+            return None if column is None else column.image(node)
+        except IncrowdError:  # what it says is said where the condition itself is understood
+            return None
+
+    return left
+
+
+def _conditions(query: exp.Select) -> list[exp.Expr]:
+    """Return what holds for every row: after WHERE, and after ON of tables whose rows all have a partner."""
+    where, joins = query.args.get("where"), query.args.get("joins") or ()
+    padded = any(join.args.get("side") for join in joins)
+    wholes = [where and where.this, *(join.args.get("on") for join in joins if not padded)]
+    parts = [part.unnest() for whole in wholes if whole is not None for part in conjuncts(whole)]
+    return [part for part in parts if part.find(exp.Query) is None]
+
+
+def _equal(conditions: Sequence[exp.Expr], scope: Scope) -> list[set[_Column]]:
+    """Return the sets of columns that are equal in every row, and so present."""
+    sets = list[set[_Column]]()
+    for part in conditions:
+        match part:
+            case exp.EQ(this=exp.Column() as one, expression=exp.Column() as other):
+                pair = _same_kind(one, other, scope)
+                if pair is not None:
+                    near = [same for same in sets if same & pair]
+                    sets = [same for same in sets if not same & pair] + [pair.union(*near)]
+    return sets
+
+
+def _same_kind(one: exp.Column, other: exp.Column, scope: Scope) -> set[_Column] | None:
     try:
-        own = _columns(node, scope)
-        if len(own) != 1 or meaning.extent.members(_MOST) is None:
-            return meaning
-        (name,) = own
-        about = [part for part in conditions if _columns(part, scope) == {name}]
-        base = scope.resolve(next(iter(node.find_all(exp.Column)))).extent
-        values = base.members(_MOST)
-        work = len(values or ()) * sum(1 for part in (*about, node) for _ in part.walk())
-        if not about or values is None or work > _MOST_WORK:
-            return meaning
-        present = any(map(_rules_out_null, about))
-        means = [binder(_only(scope, base, value)) for value in values]
-        possible = [mean(node) for mean in means if all(True in _truths(part, mean) for part in about)]
-        return _narrowed(meaning, possible, present=present)
-    except IncrowdError:  # what it says is said where the condition itself is understood
-        return meaning
+        places = [scope.find(side) for side in (one, other)]
+    except IncrowdError:
+        return None
+    if any(field.person for _, field in places) or len({field.extent.type for _, field in places}) > 1:
+        return None
+    return {(source, field.name) for source, field in places}
 
 
-def _narrowed(meaning: BoundTree, possible: Sequence[BoundTree], *, present: bool) -> BoundTree:
-    """Return a key with the values that it has for possible values of its column."""
-    values = set[Constant]()
-    for part in possible:
-        members = part.extent.members()
-        if members is None:
-            return meaning
-        values.update(members)
-    optional = (meaning.optional and not present) or any(part.optional for part in possible)
-    listed = tuple(member for member in meaning.extent.members(_MOST) or () if member in values)
-    if not listed and not optional:  # nothing is possible: all groups are shown, with noise
-        return meaning
-    rest = meaning.extent.rest if meaning.extent.rest in listed else None
-    return BoundTree(meaning.tree, replace(meaning.extent, values=listed, optional=optional, rest=rest))
-
-
-def _columns(node: exp.Expr, scope: Scope) -> set[tuple[str, str]]:
+def _columns(node: exp.Expr, scope: Scope) -> set[_Column]:
     places = [scope.find(column) for column in node.find_all(exp.Column)]
     return {(source, field.name) for source, field in places}
 
 
-def _only(scope: Scope, base: ExpressionDomain, value: Constant) -> Callable[[exp.Column], BoundTree]:
-    """Return what columns mean where the one that all of them are has this value."""
+def _column_of(
+    node: exp.Expr, conditions: Sequence[exp.Expr], equal: Sequence[set[_Column]], scope: Scope
+) -> _Restricted | None:
+    """Return the one column that an expression is made of, None where nothing restricts it."""
+    own = _columns(node, scope)
+    if len(own) != 1:
+        return None
+    same = next((alike for alike in equal if own <= alike), own)
+    about = [part for part in conditions if (names := _columns(part, scope)) and names <= same]
+    about = [part for part in about if len(same) == 1 or len(_columns(part, scope)) == 1]
+    first = next(iter(node.find_all(exp.Column)))
+    within = reduce(_both, (_within(scope, source, name) for source, name in same))
+    if not about and within is None and len(same) == 1:
+        return None
+    return _Restricted(scope, scope.resolve(first).extent, tuple(about), within, present=len(same) > 1)
+
+
+def _within(scope: Scope, source: str, name: str) -> Possible | None:
+    rows = dict(scope.sources)[source]
+    within = next(field.within for field in rows.fields if field.name == name)
+    return within if within is None or source not in scope.optional else within | {None}
+
+
+def _both(one: Possible | None, other: Possible | None) -> Possible | None:
+    return one if other is None else other if one is None else one & other
+
+
+@dataclass(frozen=True)
+class _Restricted:
+    """A column, the conditions on it, and the values that are left by subqueries."""
+
+    scope: Scope
+    base: ExpressionDomain
+    about: tuple[exp.Expr, ...]
+    within: Possible | None
+    present: bool
+
+    def image(self, node: exp.Expr) -> Possible | None:
+        """Return the values that an expression of the column can have, None among them where it can be missing."""
+        results = set[Constant | None]()
+        for meaning in self._meanings(node):
+            members = None if meaning is None else meaning.extent.members(_MOST_LISTED)
+            if meaning is None or members is None:
+                return None
+            results.update(members)
+            if meaning.optional:
+                results.add(None)
+        if self._missing:
+            sees = node.find(*_SEES_NULL) is not None
+            for meaning in _results(node, self._mean(None)) if sees else ():
+                if (members := meaning.extent.members(_MOST_LISTED)) is None:
+                    return None
+                results.update((*members, *([None] if meaning.optional else ())))
+            results.update(() if sees else (None,))
+        return frozenset(results)
+
+    def _meanings(self, node: exp.Expr) -> Iterator[BoundTree | None]:
+        """Yield what an expression means for each value that is left, or once for the range of all that are."""
+        narrow = self._ranged()
+        if narrow is None:
+            return
+        points = [points for part in self.about if (points := _points(part, self._mean(None))) is not None]
+        values = narrow.members(_MOST) if not points else _inside(frozenset.intersection(*points), narrow)
+        if self.within is not None:
+            left = [value for value in self.within if value is not None]
+            values = _inside(frozenset(left), narrow) if values is None else [v for v in values if v in self.within]
+        work = len(values or ()) * sum(1 for part in (*self.about, node) for _ in part.walk())
+        if values is None or work > _MOST_WORK:
+            wide = binder(lambda column: BoundTree(self.scope.resolve(column).tree, replace(narrow, optional=False)))
+            yield wide(node) if narrow is not self.base else None
+            return
+        for mean in map(self._mean, values):
+            if all(True in _truths(part, mean) for part in self.about):
+                yield from _results(node, mean)
+
+    def _ranged(self) -> ExpressionDomain | None:
+        """Return the domain within the ends that conditions set; None where nothing is left."""
+        low, high = self.base.low, self.base.high
+        if low is None or high is None:
+            return self.base
+        for part in self.about:
+            start, end = _ends(part, self._mean(None))
+            low, high = max(low, low if start is None else start), min(high, high if end is None else end)
+        if low > high:
+            return None
+        if (low, high) == (self.base.low, self.base.high):
+            return self.base
+        values = self.base.values
+        numbers = {} if values is None else {value: _number(value) for value in values}
+        inside = None if values is None else tuple(v for v, n in numbers.items() if n is not None and low <= n <= high)
+        return replace(self.base, low=low, high=high, values=inside)
+
+    def _mean(self, value: Constant | None) -> Mean:
+        """Return what expressions mean where the column has a value, or none."""
+        number = None if value is None else _number(value)
+        ends = (self.base.low, self.base.high) if number is None else (number, number)
+        values = () if value is None else (value,)
+        extent = replace(self.base, values=values, optional=value is None, low=ends[0], high=ends[1], rest=None)
+        return binder(lambda column: BoundTree(self.scope.resolve(column).tree, extent))
+
+    @property
+    def _missing(self) -> bool:
+        """Whether the column can be missing under the conditions."""
+        possible = self.base.optional and not self.present and (self.within is None or None in self.within)
+        return possible and not any(map(_rules_out_null, self.about))
+
+
+def _number(value: Constant) -> Fraction | None:
+    """Return a value as a domain counts it; None of a text or a truth value."""
     number = days(value) if isinstance(value, date) else value
-    end = Fraction(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
-    extent = replace(base, values=(value,), optional=False, low=end, high=end, rest=None)
-    return lambda column: BoundTree(scope.resolve(column).tree, extent)
+    return Fraction(number) if isinstance(number, int | float) and not isinstance(number, bool) else None
+
+
+def _inside(points: frozenset[Constant | None], base: ExpressionDomain) -> list[Constant]:
+    """Return those of some values that lie in a domain, in its type."""
+    values = set(base.values) if base.values is not None else None
+    inside = list[Any]()
+    for point in points:
+        number = None if point is None else _number(point)
+        if base.low is not None and base.high is not None and (number is None or not base.low <= number <= base.high):
+            continue
+        whole = number is not None and base.type is Type.INTEGER and number.denominator == 1
+        value = int(number) if whole and number is not None else point
+        if value is not None and (values is None or value in values):
+            inside.append(value)
+    return sorted(inside)
+
+
+def _points(part: exp.Expr, mean: Mean) -> frozenset[Constant | None] | None:
+    """Return the values to which a condition binds its column, None where it does not: x = 1 OR x IN (2, 3)."""
+    match part:
+        case exp.Paren():
+            return _points(part.this, mean)
+        case exp.And():
+            return _both(_points(part.this, mean), _points(part.expression, mean))
+        case exp.Or():
+            one, other = _points(part.this, mean), _points(part.expression, mean)
+            return None if one is None or other is None else one | other
+        case exp.In(this=exp.Column()) if part.expressions:
+            return _constants(part.this, part.expressions, mean)
+        case (
+            exp.EQ(this=exp.Column() as column, expression=other)
+            | exp.EQ(this=other, expression=exp.Column() as column)
+        ):
+            return _constants(column, [other], mean)
+    return None
+
+
+def _constants(column: exp.Expr, nodes: Sequence[exp.Expr], mean: Mean) -> frozenset[Constant | None] | None:
+    values = [None if node.find(exp.Column) else _value(node, mean) for node in nodes]
+    if mean(column).type is Type.DATE:
+        values = [_alike(value, date.min) for value in values]
+    return None if None in values else frozenset(values)
+
+
+def _ends(part: exp.Expr, mean: Mean) -> tuple[Fraction | None, Fraction | None]:
+    """Return the ends that a condition sets for its column: x > 1, 5 >= x, x BETWEEN 1 AND 5."""
+    match part:
+        case exp.Paren():
+            return _ends(part.this, mean)
+        case exp.Between(this=exp.Column() as column):
+            low, high = (_constants(column, [part.args[name]], mean) for name in ("low", "high"))
+            return _end(low), _end(high)
+        case exp.GT() | exp.GTE() | exp.LT() | exp.LTE():
+            one, other, up = part.this, part.expression, isinstance(part, exp.GT | exp.GTE)
+            if isinstance(other, exp.Column):
+                one, other, up = other, one, not up
+            end = _end(_constants(one, [other], mean)) if isinstance(one, exp.Column) else None
+            return (end, None) if up else (None, end)
+    return None, None
+
+
+def _end(points: frozenset[Constant | None] | None) -> Fraction | None:
+    (point,) = points or (None,)
+    return None if point is None else _number(point)
+
+
+def _results(node: exp.Expr, mean: Mean) -> Iterator[BoundTree]:
+    """Yield what an expression can be for one value of its column; of CASE and COALESCE, the parts that can come."""
+    match node:
+        case exp.Paren():
+            yield from _results(node.this, mean)
+        case exp.Case():
+            whole = mean(node)
+            for branch in node.args["ifs"]:
+                test = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
+                truths = _truths(test, mean)
+                yield from _branch(branch.args["true"], whole, mean) if True in truths else ()
+                if truths == {True}:
+                    return
+            yield from _branch(node.args.get("default"), whole, mean)
+        case exp.Coalesce():
+            for part in (node.this, *node.expressions):
+                if not isinstance(part, exp.Null):
+                    meaning = mean(part)
+                    yield replace(meaning, extent=replace(meaning.extent, optional=False))
+                    if not meaning.optional:
+                        return
+            yield mean(node)
+        case _:
+            yield mean(node)
+
+
+def _branch(node: exp.Expr | None, whole: BoundTree, mean: Mean) -> Iterator[BoundTree]:
+    if node is None or isinstance(node, exp.Null):
+        yield replace(whole, extent=replace(whole.extent, values=(), optional=True))
+    elif mean(node).type is whole.type:
+        yield from _results(node, mean)
+    else:  # a date written as a text, a whole number beside decimals
+        yield whole
+
+
+def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
+    """Return a key with the values that are left to it."""
+    if image is None:
+        return meaning
+    members, kind = meaning.extent.members(_MOST_LISTED), meaning.type
+    if members is None and kind is Type.DECIMAL:
+        return meaning
+    values: list[Any] = [value for value in image if value is not None]
+    listed = tuple(sorted(values)) if members is None else tuple(member for member in members if member in image)
+    optional = meaning.optional and None in image
+    if (not listed and not optional) or len(listed) > _MOST_LISTED:  # nothing is possible: all groups are shown
+        return meaning
+    rest = meaning.extent.rest if meaning.extent.rest in listed else None
+    return BoundTree(meaning.tree, replace(meaning.extent, values=listed, optional=optional, rest=rest))
 
 
 def _truths(part: exp.Expr, mean: Mean) -> Truths:
@@ -119,7 +383,8 @@ def _truths(part: exp.Expr, mean: Mean) -> Truths:
         case exp.Like() if part.args.get("negate"):
             return _truths(exp.Not(this=exp.Like(this=part.this, expression=part.expression)), mean)
         case exp.Is() if isinstance(part.expression, exp.Null):
-            return frozenset({False}) if _value(part.this, mean) is not None else _ANY
+            known = _value(part.this, mean) is not None
+            return frozenset({False}) if known else frozenset({True}) if _is_missing(part.this, mean) else _ANY
         case exp.Column():
             value = _value(part, mean)
             return frozenset({value}) if isinstance(value, bool) else _ANY
@@ -140,6 +405,8 @@ def _joined(one: bool | None, two: bool | None, *, decisive: bool) -> bool | Non
 
 
 def _compared(part: exp.Binary, mean: Mean) -> Truths:
+    if _is_missing(part.this, mean) or _is_missing(part.expression, mean):
+        return frozenset({None})
     one, two = _value(part.this, mean), _value(part.expression, mean)
     one, two = _alike(one, two), _alike(two, one)
     numbers = isinstance(one, int | float) and isinstance(two, int | float)
@@ -160,9 +427,18 @@ def _alike(value: Constant | None, other: Constant | None) -> Constant | None:
 
 def _value(node: exp.Expr, mean: Mean) -> Constant | None:
     """Return the one value that an expression has, None where it can have several or none."""
-    meaning = mean(node)
-    members = None if meaning.optional else meaning.extent.members(2)
-    return members[0] if members is not None and len(members) == 1 else None
+    values = set[Constant]()
+    for meaning in _results(node, mean):
+        members = None if meaning.optional else meaning.extent.members(2)
+        if members is None:
+            return None
+        values.update(members)
+    return values.pop() if len(values) == 1 else None
+
+
+def _is_missing(node: exp.Expr, mean: Mean) -> bool:
+    """Tell whether a column is missing for sure."""
+    return isinstance(node, exp.Column) and mean(node).extent.values == ()
 
 
 def _like(text: Constant, pattern: Constant) -> bool:

@@ -19,16 +19,23 @@ from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
-from incrowd.queries.query import PERSON, Catalog, Relation
+from incrowd.queries.query import PERSON, Block, Catalog, Possible, Relation
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column of rows: its name, what it can be, and whether it is the person ID."""
+    """A column of rows: its name, what it can be, and whether it is the person ID.
+
+    `within` holds the values that conditions inside a subquery leave, None where there are none.  It decides which
+    groups are shown, and which periods are charged: no bound rests on it.  `block` is the place of the rows of whose
+    period it decides, among those that are read.
+    """
 
     name: str
     extent: ExpressionDomain
     person: bool = False
+    within: Possible | None = None
+    block: int | None = None
 
     @property
     def stored(self) -> str:
@@ -42,7 +49,7 @@ class RowQuery:
 
     Public rows have no unit; nobody changes them.  Private rows whose unit is a person carry the column `PERSON`, of
     the type `person`.  `withheld` tells for names that cannot be asked about why not, `names` all that can, used or
-    not; `relation` is the public table whose rows they are.
+    not; `relation` is the public table whose rows they are.  `blocks` are the private rows that they are made of.
     """
 
     query: exp.Query
@@ -55,6 +62,7 @@ class RowQuery:
     withheld: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     relation: Relation | None = None
+    blocks: tuple[Block, ...] = ()
 
     @property
     def private(self) -> bool:

@@ -18,6 +18,7 @@ from incrowd.queries.language.expressions.function import condition, title, with
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, is_own, join_memberships, join_rows, same_unit
 from incrowd.queries.language.reading import UNANSWERED
+from incrowd.queries.language.restriction import block_of, blocks, remaining
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
 from incrowd.queries.query import PERSON, AggregateKind
@@ -89,7 +90,13 @@ def query_rows(query: exp.Expr, context: Context) -> RowQuery:
     trees = [sql.alias(tree, item.name) for item, tree in items if not item.person]
     fields = tuple(item for item, _ in items)
     return replace(
-        joined.rows, query=filter_rows(query, joined, trees), fields=fields, withheld={}, names=(), relation=None
+        joined.rows,
+        query=filter_rows(query, joined, trees),
+        fields=fields,
+        withheld={},
+        names=(),
+        relation=None,
+        blocks=blocks(query, joined.scope),
     )
 
 
@@ -143,9 +150,10 @@ def check_clauses(query: exp.Expr, allowed: tuple[str, ...], skip: tuple[str, ..
 
 
 def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
-    """Return the columns of a subquery over rows."""
+    """Return the columns of a subquery over rows, with the values that its conditions leave."""
     mean = binder(joined.scope.resolve)
     items: list[tuple[Field, exp.Expr]] = []
+    nodes: list[exp.Expr] = []
     for node in query.expressions:
         plain = node.this if isinstance(node, exp.Alias) else node
         if isinstance(plain, exp.Star) or (isinstance(plain, exp.Column) and isinstance(plain.this, exp.Star)):
@@ -156,10 +164,16 @@ def _items(query: exp.Select, joined: JoinedRows) -> list[tuple[Field, exp.Expr]
         else:
             meaning = mean(plain)
             items.append((Field(node.alias_or_name or f"column{len(items) + 1}", meaning.extent), meaning.tree))
+        nodes += [plain] if len(items) == len(nodes) + 1 else [tree for _, tree in items[len(nodes) :]]
     names = [item.name.casefold() for item, _ in items]
     if len(set(names)) < len(names) or any(item.startswith("_") for item in names):
         raise InvalidParameter("the columns of a subquery need different names that do not begin with an underscore.")
-    return items
+    plain = [node for (item, _), node in zip(items, nodes, strict=True) if not item.person]
+    left = iter(remaining(query, joined.scope, plain))
+    return [
+        (item if item.person else replace(item, within=next(left), block=block_of(node, joined.scope)), tree)
+        for (item, tree), node in zip(items, nodes, strict=True)
+    ]
 
 
 def _all(star: exp.Expr, joined: JoinedRows) -> list[tuple[Field, exp.Expr]]:
@@ -192,7 +206,8 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
         if one.person != other.person or (len(kinds) > 1 and kinds != {Type.INTEGER, Type.DECIMAL}):
             raise InvalidParameter("the columns of both sides of UNION ALL need the same types, in the same order.")
         extent = hull([one.extent, other.extent], optional=one.extent.optional or other.extent.optional)
-        fields.append(Field(one.name, extent, person=one.person))
+        within = None if one.within is None or other.within is None else one.within | other.within
+        fields.append(Field(one.name, extent, one.person, within))
         if not one.person:
             for side, item in ((tops, one), (bottoms, other)):
                 side.append(sql.alias(sql.cast(sql.column(item.stored), extent.type), one.name))
@@ -210,6 +225,7 @@ def _stacked(above: RowQuery, below: RowQuery) -> RowQuery:
         person=above.person,
         most=above.most + below.most,
         datasets=(*above.datasets, *below.datasets),
+        blocks=(*above.blocks, *below.blocks),
     )
 
 
@@ -268,6 +284,7 @@ def person_rows(query: exp.Select, joined: JoinedRows, inner: exp.Select) -> Row
         withheld={},
         names=(),
         relation=None,
+        blocks=blocks(query, joined.scope),
     )
 
 

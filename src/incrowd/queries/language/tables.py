@@ -30,7 +30,7 @@ from incrowd.queries.language.domain import (
 )
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
 from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
-from incrowd.queries.query import PERSON, Catalog, Relation
+from incrowd.queries.query import PERSON, Block, Catalog, Relation
 
 BASE = "t0"
 """The name of a table as it was before its columns were brought into what was declared."""
@@ -198,7 +198,9 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
         )
     person = relation.unit.column if relation.private else None
     used = _used(relation, context)
-    fields = [Field(item, clean.meaning.extent) for item, clean in used.items()]
+    fields = [
+        Field(item, clean.meaning.extent, block=0 if item == relation.period else None) for item, clean in used.items()
+    ]
     if person is not None:
         fields.append(Field(person, ExpressionDomain(relation.schema[person].type, optional=False), person=True))
     return RowQuery(
@@ -212,6 +214,7 @@ def table_rows(relation: Relation, context: Context) -> RowQuery:
         withheld=_withheld(relation),
         names=tuple(item for item in relation.schema.names if item.casefold() not in _withheld(relation)),
         relation=None if relation.private else relation,
+        blocks=(Block(relation.name),) if relation.private else (),
     )
 
 

@@ -20,7 +20,7 @@ from incrowd.queries.language.joins import JoinedRows, join_memberships
 from incrowd.queries.language.normal import normal_text
 from incrowd.queries.language.outer import answer_inside, ask_answer, ending
 from incrowd.queries.language.reading import read, read_query
-from incrowd.queries.language.restriction import restricted
+from incrowd.queries.language.restriction import blocks, restricted
 from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
 from incrowd.queries.language.row_query import Context, first_groups
 from incrowd.queries.language.sources import check_clauses, filter_rows, sources_of
@@ -258,8 +258,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
     tables = tuple(sorted(set(joined.rows.tables)))
     nodes = grouping_nodes(query, joined)
     meanings = [binder(joined.scope.resolve)(node) for node in nodes]
-    where = query.args.get("where")
-    keys = keys_of(restricted(None if where is None else where.this, joined.scope, nodes, meanings))
+    keys = keys_of(restricted(query, joined.scope, nodes, meanings))
     _check_padding(query, joined, keys, nodes)
     register = AggregateRegister(joined.scope)
     sets = _sets(query, joined, nodes)
@@ -300,6 +299,7 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
         caps=ContributionBounds(
             {name: catalog[name].unit.max_rows for name in tables if catalog[name].unit.column is not None}
         ),
+        blocks=blocks(query, joined.scope),
     )
 
 

@@ -29,7 +29,7 @@ from incrowd.web.studio.jobs import Jobs
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect
 from incrowd.web.studio.pages import pages
 from incrowd.web.studio.rendering import Renderer
-from incrowd.web.studio.sessions import DOCUMENT, FORM, MARK, UPLOAD, Keys, SessionMiddleware
+from incrowd.web.studio.sessions import DOCUMENT, FORM, MARK, UPLOAD, Keys, SessionMiddleware, TrustedProxy
 from incrowd.workflows.policy.document import is_policy
 
 _STATIC = {
@@ -43,8 +43,8 @@ _FAULT = "an unexpected error stopped this ({}). This is a bug in incrowd. Set I
 _MOST_FIELDS = 5000  # of a form: a policy of many columns has hundreds
 
 
-def studio_app(folder: Path, keys: Keys) -> Starlette:
-    """Return the studio of one folder, for the browser that holds the keys."""
+def studio_app(folder: Path, keys: Keys, proxy: TrustedProxy | None = None) -> Starlette:
+    """Return the studio of one folder, for the browser that holds the keys, or for owners whom a proxy signs on."""
     studio, static = _Studio(Folder(folder.resolve()), keys), files(__package__) / "static"
     routes = [
         *(Route(f"/static/{name}", _constant((static / name).read_bytes(), kind)) for name, kind in _STATIC.items()),
@@ -59,7 +59,7 @@ def studio_app(folder: Path, keys: Keys) -> Starlette:
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(SessionMiddleware, keys=keys)],
+        middleware=[Middleware(SessionMiddleware, keys=keys, proxy=proxy)],
         exception_handlers={IncrowdError: studio.refused, HTTPException: studio.lost, Exception: studio.failed},
         lifespan=studio.lifespan,
     )

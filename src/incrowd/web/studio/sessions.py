@@ -7,13 +7,17 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from threading import Lock
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from incrowd.governance.grant import csrf_token, is_csrf_token, new_token
+from incrowd.errors import AccessDenied, InvalidParameter
+from incrowd.governance.access_list import AccessList
+from incrowd.governance.grant import AccessRole, csrf_token, is_csrf_token, new_token
+from incrowd.web.sso import SingleSignOn
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -119,6 +123,37 @@ class Keys:
         return any(hmac.compare_digest(value.encode(), self.session.encode()) for value in values)
 
 
+@dataclass(frozen=True)
+class TrustedProxy:
+    """A proxy that signs users on: the studio answers under its name, and only to owners of the access list."""
+
+    origin: str
+    sso: SingleSignOn
+    access: AccessList
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.origin)
+        if parts.scheme not in ("https", "http") or self.origin != f"{parts.scheme}://{parts.netloc}":
+            raise InvalidParameter("--address is the origin that the proxy serves, such as https://studio.example.org.")
+
+    @property
+    def host(self) -> str:
+        """The host under which browsers know the studio."""
+        return urlsplit(self.origin).netloc
+
+    def refusal(self, scope: Scope) -> str | None:
+        """Return why a request is not one of an owner whom the proxy signed on; None if it is."""
+        try:
+            identity = self.sso.identity((scope.get("client") or [None])[0], scope["headers"])
+            if identity is None:
+                return "Sign on at the proxy first."
+            user = self.access.signed_on(identity.name, identity.groups).holder
+        except (AccessDenied, InvalidParameter) as denied:
+            return f"{str(denied)[:1].upper()}{str(denied)[1:]}"
+        owner = user.role is AccessRole.OWNER and user.datasets is None
+        return None if owner else "The studio is for owners of all datasets (incrowd access admit --role owner)."
+
+
 def _nothing() -> None:
     """Do nothing on entry."""
 
@@ -126,9 +161,10 @@ def _nothing() -> None:
 class SessionMiddleware:
     """Wraps the application: requests without a session are refused, and every reply has its headers."""
 
-    def __init__(self, app: ASGIApp, keys: Keys) -> None:
+    def __init__(self, app: ASGIApp, keys: Keys, proxy: TrustedProxy | None = None) -> None:
         self.app = app
         self.keys = keys
+        self.proxy = proxy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request, or refuse it."""
@@ -136,7 +172,8 @@ class SessionMiddleware:
             await self.app(scope, receive, send)
             return
         headers = _texts(scope)
-        reply = self._refusal(scope, headers)
+        refusal = self._refusal if self.proxy is None else partial(self._unsigned, self.proxy)
+        reply = refusal(scope, headers)
         await (self.app if reply is None else reply)(scope, receive, _sending(send))
 
     def _refusal(self, scope: Scope, headers: Mapping[str, str]) -> Response | None:
@@ -150,9 +187,22 @@ class SessionMiddleware:
             return _no(403, "This request comes from a page of another site.")
         if not self.keys.knows(headers.get("cookie", "")):
             return _no(401, f"{_NOT_HERE} It works once.")
+        return self._foreign(scope, headers, self.keys.origin)
+
+    def _unsigned(self, proxy: TrustedProxy, scope: Scope, headers: Mapping[str, str]) -> Response | None:
+        """Refuse what the proxy did not sign on, and pages of other sites, for which it would sign on as well."""
+        if headers.get("host") != proxy.host:
+            return _no(421, "The studio answers under the name of its proxy alone.")
+        if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+            return _no(403, "This request comes from a page of another site.")
+        refusal = proxy.refusal(scope)
+        return self._foreign(scope, headers, proxy.origin) if refusal is None else _no(401, refusal)
+
+    def _foreign(self, scope: Scope, headers: Mapping[str, str], own: str) -> Response | None:
+        """Refuse a change that a page of another origin or session asks for, and what is too large."""
         if scope["method"] in _SAFE:
             return None
-        if headers.get("origin") not in (None, self.keys.origin):
+        if headers.get("origin") not in (None, own):
             return _no(403, "This request comes from a page of another site.")
         if MARK in headers and not is_csrf_token(headers[MARK], self.keys.session):
             return _no(403, "This page belongs to another session: reload it.")

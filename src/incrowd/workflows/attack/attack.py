@@ -102,12 +102,29 @@ class AttackOrder:
 EVERYTHING = AttackOrder()
 
 
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A published table with its name, what is known of its people, and the control group."""
+
+    name: str
+    published: PublishedTable
+    knowledge: Knowledge
+    control: pa.Table | None
+
+
 def attack(
     tables: Tables,
     knowledge: Knowledge,
     control: pa.Table | None,
     order: AttackOrder = EVERYTHING,
     tell: Progress | None = None,
+) -> AttackReport:
+    """Attack tables about the same people; see `attack_all`."""
+    return attack_all([Target(name, published, knowledge, control) for name, published in tables], order, tell)
+
+
+def attack_all(
+    targets: Sequence[Target], order: AttackOrder = EVERYTHING, tell: Progress | None = None
 ) -> AttackReport:
     """Run the named attacks, or all that apply, and correct their confidence intervals for their number.
 
@@ -116,41 +133,43 @@ def attack(
     """
     runs: list[AttackRun] = []
     skipped: dict[str, str] = {}
-    planned = list(_plan(tables, knowledge, order))
-    for place, (name, attacker, table, known_to_attacker) in enumerate(planned):
+    planned = list(_plan(targets, order))
+    for place, (name, attacker, target, known_to_attacker) in enumerate(planned):
         if tell is not None:
             tell(place, len(planned))
         try:
-            finding = attack_of(name)(dict(tables)[table], known_to_attacker, control)
+            finding = attack_of(name)(target.published, known_to_attacker, target.control)
         except InvalidParameter as error:
-            if order.attacks and len(tables) == 1:
+            if order.attacks and len(targets) == 1:
                 raise
             skipped[name] = str(error)
         else:
-            runs.append(AttackRun(attacker, table, finding))
+            runs.append(AttackRun(attacker, target.name, finding))
     if not runs:
         raise InvalidParameter(f"no attack applies: {next(iter(skipped.values()), 'none was named')}")
     level = 1.0 - (1.0 - order.confidence) / len(runs)
-    check_enough(knowledge.people.num_rows, None if control is None else control.num_rows, level)
+    for target in targets:
+        control = target.control
+        check_enough(target.knowledge.people.num_rows, None if control is None else control.num_rows, level)
     fixed = corrected([run.finding for run in runs], order.confidence)
     done = tuple(replace(run, finding=finding) for run, finding in zip(runs, fixed, strict=True))
     names = {run.finding.attack for run in done}
     return AttackReport(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
 
 
-def _plan(tables: Tables, knowledge: Knowledge, order: AttackOrder) -> Iterator[tuple[str, str, str, Knowledge]]:
+def _plan(targets: Sequence[Target], order: AttackOrder) -> Iterator[tuple[str, str, Target, Knowledge]]:
     """Yield every attack with its attacker, its table and what is known."""
     for attacker in order.attackers or (_DEFAULT_ATTACKER,):
-        for table, published in tables:
-            known_to_attacker = ATTACKERS[attacker].knows(knowledge, published.columns)
-            for name in order.attacks or _applying(published, knowledge, order):
+        for target in targets:
+            known_to_attacker = ATTACKERS[attacker].knows(target.knowledge, target.published.columns)
+            for name in order.attacks or _applying(target.published, target.knowledge, order):
                 if name == "differencing" and order.changed is not None:
-                    yield name, attacker, table, replace(known_to_attacker, people=order.changed)
+                    yield name, attacker, target, replace(known_to_attacker, people=order.changed)
                 elif order.sweep is not None and name in _SWEPT:
                     for part in sweep(known_to_attacker, order.sweep):
-                        yield name, attacker, table, part
+                        yield name, attacker, target, part
                 else:
-                    yield name, attacker, table, known_to_attacker
+                    yield name, attacker, target, known_to_attacker
 
 
 def _applying(published: PublishedTable, knowledge: Knowledge, order: AttackOrder) -> tuple[str, ...]:

@@ -20,13 +20,14 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.attack.attack import AttackReport, AttackRun, attack
+from incrowd.workflows.attack.attack import AttackReport, AttackRun, Target, attack_all
 from incrowd.workflows.attack.publication import certificate_at, check_belongs, read_publication, table_of
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.internal import keep_result
 from incrowd.workflows.policy.ledger import record_failure, record_look
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.policy.rows import open_rows
+from incrowd.workflows.registry import linked_method_names
 from incrowd.workflows.release.outsiders import divided
 
 _ONE_CONTROL = "the control group is a file (--control) or the holdout group (--held-out): give one of the two."
@@ -74,6 +75,16 @@ class AttackInput:
     def table(self, address: str | None) -> pa.Table | None:
         """Read a table like the policy's source."""
         return None if address is None else table_of(open_rows(address, self.policy))
+
+    def targets(self) -> tuple[Target, ...]:
+        """Read everything, check that it fits together, and return each table with what is known of its people."""
+        certificate = self.certificate
+        if certificate is not None and certificate.method.name in linked_method_names():
+            from incrowd.workflows.attack.linked import linked_targets
+
+            return linked_targets(self, certificate)
+        tables, knowledge, control = self.opened()
+        return tuple(Target(name, published, knowledge, control) for name, published in tables)
 
     def opened(self) -> tuple[tuple[tuple[str, PublishedTable], ...], Knowledge, pa.Table | None]:
         """Read everything, check that it fits together, and return what attacks need."""
@@ -251,4 +262,4 @@ def attacked(release: Path, policy: Policy, against: str | None, control: Contro
     if not control.there:
         return None
     inputs = AttackInput(release, against, policy, control=control.address, held_out=control.held_out)
-    return attack(*inputs.opened())
+    return attack_all(inputs.targets())

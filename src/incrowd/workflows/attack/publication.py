@@ -18,7 +18,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.core.displacement import Displacement
 from incrowd.core.domain import Dates, Numbers
 from incrowd.core.reading import canonical, read
-from incrowd.core.recoding import Recoding
+from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.core.steps.step import Step
 from incrowd.core.table import Rows
@@ -72,10 +72,7 @@ def read_publication(
                 "this is not the policy the release was made under: give the same file, with its hierarchies."
             )
         if certificate.method.name in linked_method_names():
-            raise InvalidParameter(
-                "attacks are about one table, and these are linked ones: their epsilon bounds every attack. incrowd "
-                "assess compares them with the data."
-            )
+            raise InvalidParameter("a release of linked tables is attacked by itself, not beside others: leave it out.")
         beside = documents_of(certificate)
         named = [Path(file.name) for file in tables_of(certificate) if file.name not in beside]
         files = [release / file.name for file in named if file.suffix not in _DOCUMENTS]
@@ -111,7 +108,12 @@ def in_classes(table: pa.Table, policy: Policy | None) -> pa.Table:
     if policy is None or policy.plan.method not in MODELS:
         return table
     method: Any = policy.method
-    for classes in method.classes(policy.schema):
+    return as_classes(table, method.classes(policy.schema))
+
+
+def as_classes(table: pa.Table, columns: Sequence[Classes]) -> pa.Table:
+    """Return rows with the class in place of each value that was drawn inside of one."""
+    for classes in columns:
         name = classes.recoding.column.name
         if drawn_inside(classes) and name in table.column_names:
             values = table[name].combine_chunks().cast(pa.string())

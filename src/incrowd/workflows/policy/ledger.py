@@ -116,12 +116,27 @@ def _require_same_place(policy: LedgerOwner) -> None:
     made = default.startswith(_FILE) and Path(default.removeprefix(_FILE)).exists()
     marks = (_remembered(mark).get(_UNNAMED) for mark in (_mark(policy), _mark_beside(policy)))
     before = next(filter(None, marks), None) or (public_address(default) if made else place)
-    if before != place:
+    if before != place and not _leads_to(before, place):
         raise InvalidParameter(
             f"policies of this folder without ledger: were charged to {before} before; now it would be {place}. "
             f"Nothing was charged. Set {VARIABLE} or {STATE} as before, or add ledger: to the policy if this is "
             "intended."
         )
+
+
+def _leads_to(before: str, place: str) -> bool:
+    """Whether the ledger at one address was moved to another, in one step or several."""
+    passed = {before}
+    while before != place:
+        try:
+            following = Ledger.open(before).moved_to()
+        except (LedgerUnavailable, InvalidParameter):  # what cannot be read says nothing
+            return False
+        if following is None or following in passed:
+            return False
+        passed.add(following)
+        before = following
+    return True
 
 
 def declaration_of(policy: Policy) -> Declaration:

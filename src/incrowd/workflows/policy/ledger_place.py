@@ -90,10 +90,16 @@ class Place:
     value: str
     by: str
 
+    @property
+    def changes(self) -> bool:
+        """Whether it is the ledger, which always counts, or was decided outside of defaults."""
+        return self.name == "ledger" or self.by != "default"
+
 
 def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[Place, ...]:
     """Return every place of a command, for a policy or for this folder; contradictions are refused."""
     from incrowd.engines.worker import SETTING, is_off
+    from incrowd.workflows.events import VARIABLE as LOG
 
     named = owner is not None and owner.names_ledger
     own = owner.own_ledger if owner is not None and named else None
@@ -106,6 +112,7 @@ def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[Place,
     return (
         Place("ledger", public_address(ledger), by),
         Place("state", str(state), kept_by),
+        Place("log", os.environ.get(LOG) or "none", f"--log or {LOG}" if os.environ.get(LOG) else "default"),
         Place(
             "limits for files of others", "off" if is_off() else "on", SETTING if SETTING in os.environ else "default"
         ),

@@ -33,7 +33,8 @@ from incrowd.workflows.policy.policy import Policy
 ASKED = Fraction(1, 2)
 """From this share of the smaller set on, an overlap is asked about."""
 
-_FILE = "sources.json"
+FILE = "sources.json"
+"""The name of the file with fingerprints, beside a ledger in a file or in the folder for state."""
 _LOCK = ".sources.lock"
 _SLOTS = 16  # fingerprints that are remembered per source
 _NOTHING = "0" * 64
@@ -98,7 +99,7 @@ class FingerprintFile:
         """Return the book beside the policy's ledger, or beside the policy if the ledger is in a database."""
         path = Path(policy.ledger_address.removeprefix(_SQLITE))
         beside = policy.ledger_address.startswith(_SQLITE) and path.is_absolute()
-        return cls((path.parent if beside else state_folder(policy.folder)) / _FILE)
+        return cls((path.parent if beside else state_folder(policy.folder)) / FILE)
 
     def known_key(self) -> bytes | None:
         """Return the key under which marks were made; None where there are none yet."""

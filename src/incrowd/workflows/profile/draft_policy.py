@@ -42,6 +42,7 @@ from incrowd.workflows.profile.suggestions import clean_section
 
 _CANDIDATES = 400
 _MOST_BINS, _BINS_EACH, _DIMENSIONS = 500, 30, 3
+_TABLE_LINES, _TABLE_CELLS, _TABLE_SIDES = 200, 20_000, 2
 _MODEL_CLASSES = 40
 _IMPORTANCE = 3
 
@@ -96,6 +97,32 @@ def bin_levels(columns: Sequence[Column]) -> dict[str, int]:
     return chosen
 
 
+def table_levels(columns: Sequence[Column], keep: Sequence[str]) -> dict[str, int]:
+    """Return two columns of a table with totals, or up to three that must stay, at the finest levels that fit.
+
+    Columns with declared categories come before numbers and days, each in the order of the file.
+
+    >>> from incrowd.core.domain import Categories, Type
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> age = Column("age", type=Type.INTEGER, hierarchy=Flat(Numbers(0, 99)))
+    >>> sex, area = (Column(name, hierarchy=Flat(Categories(("a", "b")))) for name in ("sex", "area"))
+    >>> table_levels([age, sex, area], ()), table_levels([age, sex, area], ("age",))
+    ({'sex': 0, 'area': 0}, {'age': 0, 'sex': 0})
+    """
+    sides, chosen, cells = max(_TABLE_SIDES, min(_DIMENSIONS, len(keep))), dict[str, int](), 1
+    for column in sorted(columns, key=lambda column: (column.name not in keep, _measured(column))):
+        levels = range(column.hierarchy.height)
+        level = next((level for level in levels if 1 < _classes(column, level) <= _TABLE_LINES), None)
+        if level is not None and cells * _classes(column, level) <= _TABLE_CELLS and len(chosen) < sides:
+            chosen[column.name] = level
+            cells *= _classes(column, level)
+    return chosen
+
+
+def _measured(column: Column) -> bool:
+    return isinstance(column.domain, Numbers | Dates)
+
+
 def open_levels(columns: Sequence[Column]) -> dict[str, int]:
     """Return level 1 for each column whose values are any text: no free text is released.
 
@@ -138,7 +165,7 @@ class Draft:
     @property
     def held_back(self) -> tuple[DraftColumn, ...]:
         """The columns that could be released, and why they are not."""
-        return tuple(column for column in self.columns if not column.released and len(column.section) > 1)
+        return tuple(column for column in self.columns if column.section["role"] == "withheld")
 
 
 def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftRequest()) -> Draft:  # noqa: B008 - frozen
@@ -263,7 +290,9 @@ def release_text(
     if goal is DraftGoal.SYNTHETIC:
         filled["levels"] = wrapped(mapping_text(class_levels(free)), 4)
     if goal in (DraftGoal.COUNTS, DraftGoal.TABLE):
-        bins = bin_levels(free)
+        order = {column.name: place for place, column in enumerate(columns)}
+        listed_columns = sorted(free, key=lambda column: order[column.name])
+        bins = bin_levels(free) if goal is DraftGoal.COUNTS else table_levels(listed_columns, keep) or bin_levels(free)
         absent = [name for name in keep if name not in bins]
         if absent:
             raise InvalidParameter(

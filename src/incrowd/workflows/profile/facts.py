@@ -33,7 +33,8 @@ _MATCHES = {
     "e-mail addresses": r"[A-Za-z0-9._%+'\-]+@[A-Za-z0-9\-]+(\.[A-Za-z0-9\-]+)*\.[A-Za-z]{2,}",
     "web addresses": r"(?i)(https?://|\bwww\.)[a-z0-9\-]+\.[a-z]",
     "phone numbers": (
-        r"(?i)(\b(tel|telf|telef|telm|tlf|phone|mobile|mob|handy|gsm|tél|cell|kom)\b[^0-9a-z+]{0,5}"
+        r"(?i)(\b(tel|telf|telef|telm|tlf|tfn|tel[eé]fono?|puh|ring|phone|mobile|mob|mobil|handy|gsm|tél|cell|kom)\b"
+        r"[^0-9a-z+]{0,5}"
         r"[+(]?[0-9][0-9 ()./\-]{5,}[0-9]"
         r"|(^|\s)\+[1-9][0-9 ()./\-]{7,}[0-9]|\b0[1-9]([ .][0-9]{2}){4}\b)"
     ),
@@ -295,9 +296,8 @@ class ColumnLearners:
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""
         for name, learner in self._learners.items():
-            learner.add(batch.column(name))
-        for name in self._first:
-            self._see_totals(batch.column(name))
+            array = batch.column(name)
+            learner.add(self._without_totals(array) if name in self._first else array)
 
     def merge(self, other: ColumnLearners) -> None:
         """Add the facts of other rows."""
@@ -310,11 +310,18 @@ class ColumnLearners:
         """The cells of the first column that look like the label of a row of sums."""
         return tuple(sorted(self._totals))
 
-    def _see_totals(self, array: pa.Array) -> None:
+    def _without_totals(self, array: pa.Array) -> pa.Array:
+        """Note the labels of sums in the first column, and return it without them: they are no values of it."""
         values, _ = as_dictionary(array)
-        if pa.types.is_string(values.type) and len(self._totals) < _ODD:
-            labels = values.filter(pc.fill_null(_matches(values, TOTALS), False))
+        if not pa.types.is_string(values.type):
+            return array
+        labels = values.filter(pc.fill_null(_matches(values, TOTALS), False))
+        if not len(labels):
+            return array
+        if len(self._totals) < _ODD:
             self._totals |= {label.strip() for label in labels.to_pylist()[:_ODD]}
+        texts = array.cast(pa.string())
+        return pc.if_else(pc.is_in(texts, value_set=labels), pa.scalar(None, pa.string()), texts)
 
     def facts(self) -> tuple[Facts, ...]:
         """Return the facts of each column."""

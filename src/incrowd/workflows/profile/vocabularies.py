@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from itertools import product
 from typing import Any
@@ -32,6 +33,8 @@ FIRST_DAY, LAST_DAY = "1900-01-01", "2099-12-31"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 _NEARLY = 0.95
 _FEWEST, _MONTHS = 3, 12
+_LONG = 20
+"""Years from which on a column has intervals of several."""
 _POSTAL = re.compile(
     r"[0-9]{2}-[0-9]{3}|[0-9]{3} [0-9]{2}|[0-9]{4}-[0-9]{3}|[0-9]{4} ?[A-Z]{2}|[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
 )
@@ -64,7 +67,7 @@ def vocabulary_of(facts: Facts, kind: Type, period: tuple[str, str] | None = Non
     """
     match kind:
         case Type.INTEGER | Type.DECIMAL:
-            vocabulary = _of_numbers(facts, kind)
+            vocabulary = _of_numbers(facts, kind, period)
         case Type.DATE:
             vocabulary = _of_days(facts, period)
         case Type.BOOLEAN:
@@ -74,7 +77,7 @@ def vocabulary_of(facts: Facts, kind: Type, period: tuple[str, str] | None = Non
     return vocabulary
 
 
-def _of_numbers(facts: Facts, kind: Type) -> PublicVocabulary | None:
+def _of_numbers(facts: Facts, kind: Type, period: tuple[str, str] | None) -> PublicVocabulary | None:
     low, high = facts.low, facts.high
     if spoken(facts.name, AGES):
         section = {"type": str(kind), "bounds": ["0", "120"], "hierarchy": {"intervals": ["10", "20", "40"]}}
@@ -82,23 +85,41 @@ def _of_numbers(facts: Facts, kind: Type) -> PublicVocabulary | None:
     if kind is not Type.INTEGER or not isinstance(low, int) or not isinstance(high, int):
         return None
     if spoken(facts.name, YEARS | BIRTHS) and _FIRST_YEAR <= low <= high <= _LAST_YEAR:
-        section = {"type": "integer", "bounds": ["1900", "2099"], "hierarchy": {"intervals": ["5", "10", "50"]}}
-        return PublicVocabulary(section, "years from 1900 to 2099")
+        first, last = _years(facts, period)
+        widths = {"hierarchy": {"intervals": ["5", "10", "50"]}} if int(last) - int(first) >= _LONG else {}
+        return PublicVocabulary({"type": "integer", "bounds": [first, last], **widths}, f"years from {first} to {last}")
     if spoken(facts.name, SEXES) and {str(end) for end in range(low, high + 1)} <= {"0", "1", "2", "9"}:
         return PublicVocabulary({"type": "integer", "categories": ["0", "1", "2", "9"]}, "sexes of ISO 5218")
     return None
 
 
+def _years(facts: Facts, period: tuple[str, str] | None) -> tuple[str, str]:
+    """Return the years that a column can have: births end with the declared period or now, events lie in the period."""
+    if spoken(facts.name, BIRTHS):
+        return FIRST_DAY[:4], _last_birth(period)[:4]
+    if period is not None and int(period[0][:4]) <= facts.low <= facts.high <= int(period[1][:4]):
+        return period[0][:4], period[1][:4]
+    return FIRST_DAY[:4], LAST_DAY[:4]
+
+
+def _last_birth(period: tuple[str, str] | None) -> str:
+    """Return the last day on which somebody in the data can have been born, as far as is public."""
+    today = f"{date.today().year}-12-31"  # noqa: DTZ011 - a year, in any time zone
+    return today if period is None else max(period[1], FIRST_DAY)
+
+
 def _of_days(facts: Facts, period: tuple[str, str] | None) -> PublicVocabulary:
     declared, public = None, "the calendar from 1900 to 2099"
-    if period is not None and spoken(facts.name, BIRTHS):
-        public += ": the period is that of events, not of births"
+    last = LAST_DAY
+    if spoken(facts.name, BIRTHS):
+        last = _last_birth(period)
+        public = f"births from 1900 to {last[:4]}"
     elif period is not None and not _fits(facts, period):
         public += ": many values lie outside the declared period"
     elif period is not None:
         declared, public = period, "the declared period"
     periods = ["month", "quarter", "year", *(["decade"] if declared is None else [])]
-    bounds = list(declared or (FIRST_DAY, LAST_DAY))
+    bounds = list(declared or (FIRST_DAY, last))
     return PublicVocabulary({"type": "date", "bounds": bounds, "hierarchy": {"dates": periods}}, public)
 
 

@@ -122,7 +122,7 @@ class QueryPlanner:
 
     def _plan(self, request: QueryRequest) -> PlannedQuery:
         check_account(request)
-        catalog, days = reading_periods(request.sql, self.catalog)
+        catalog, days = reading_periods(request.sql, self.catalog, self._max_groups)
         query = interpret(request.sql, catalog, self._max_groups)
         policies = tuple(policy for policy in self.policies if policy.name in query.datasets)
         if not policies:

@@ -7,18 +7,19 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.linked import LinkedSchema, LinkedTables
-from incrowd.core.schema import Schema
-from incrowd.core.table import Engine, Opened, Progress, Table
+from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.local.views import DividedRows, HeldOut
 from incrowd.engines.people import missing_ids
-from incrowd.engines.settings import Local, engine_of
+from incrowd.engines.settings import engine_of
 from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.sinks import Folders
 from incrowd.errors import InvalidParameter
@@ -38,10 +39,11 @@ from incrowd.workflows.release.deliver import (
 )
 from incrowd.workflows.release.differences import earlier_releases
 from incrowd.workflows.release.libraries import load_out_of_core
-from incrowd.workflows.release.prepare import Background, PolicyOrder
+from incrowd.workflows.release.outsiders import keep_held_out
+from incrowd.workflows.release.prepare import Background, PolicyOrder, held_out_group, require_here
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
-from incrowd.workflows.release.tables import ReleaseTerms, before_charge, selected
+from incrowd.workflows.release.tables import ReleaseTerms, before_charge, held_out_steps, selected
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class PreparedTables(OpenedRows):
     key: bytes
     sources: tuple[str | None, ...]
     notes: tuple[str, ...] = ()
+    held_out: HeldOut | None = None
 
 
 def linked_schema(policy: Policy) -> LinkedSchema:
@@ -64,7 +67,6 @@ def release_linked(
     data: object, policy: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
 ) -> PublishedRelease:
     """Release linked tables into a folder: a file a table, report and certificate appear together, or not at all."""
-    _require_here(policy)
     require_state(policy)
     order = _order(policy, terms)
     hidden = require_none_hidden(policy, order.background.ledger, destination.place)
@@ -83,7 +85,6 @@ def release_linked(
 
 def linked_in_memory(data: object, policy: Policy, terms: ReleaseTerms) -> tuple[Any, Certificate]:
     """Release linked tables in memory: the tables by name and their certificate."""
-    _require_here(policy)
     order = _order(policy, terms)
     return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
 
@@ -91,37 +92,39 @@ def linked_in_memory(data: object, policy: Policy, terms: ReleaseTerms) -> tuple
 def _order(policy: Policy, terms: ReleaseTerms) -> PolicyOrder:
     ledger = find_book(policy)
     background = Background(ledger, None, earlier_releases(policy, ledger, anyway=True))
-    order = PolicyOrder.of(policy.plan.led_by(*selected(policy, background, terms)), policy, background)
+    steps = (*held_out_steps(terms), *selected(policy, background, terms))
+    order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     return replace(order, target=replace(order.target, key=terms.key))
 
 
-def _require_here(policy: Policy) -> None:
-    if not isinstance(policy.engine, Local):
-        raise InvalidParameter(
-            "linked tables are joined on this machine: leave engine: out, or write engine: local. Files, databases and "
-            "PostgreSQL are read from here."
-        )
-
-
 @contextmanager
-def prepared_tables(order: PolicyOrder, data: object, progress: Progress | None) -> Iterator[PreparedTables]:
-    """Start the engine, and open and check all tables there."""
-    with engine_of(order.policy.engine) as engine:
-        yield prepare_tables(order, data, engine, progress)
+def prepared_tables(
+    order: PolicyOrder, data: object, progress: Progress | None, hold_out: Fraction | None = None
+) -> Iterator[PreparedTables]:
+    """Start the engine, and open and check all tables there; on a cluster their codes and keys are joined here."""
+    frame = next(iter(data.values()), None) if isinstance(data, Mapping) else data
+    with engine_of(order.policy.engine, frame) as engine:
+        yield prepare_tables(order, data, engine, progress, hold_out)
 
 
 @contextmanager
 def _checked(
     order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
 ) -> Iterator[PreparedTables]:
-    with prepared_tables(order, data, progress) as prepared:
+    with prepared_tables(order, data, progress, terms.hold_out) as prepared:
         before_charge(order, prepared, terms)
         yield prepared
 
 
-def prepare_tables(order: PolicyOrder, data: object, engine: Engine, progress: Progress | None) -> PreparedTables:
-    """Open, check and fingerprint every source before anything is charged."""
+def prepare_tables(
+    order: PolicyOrder, data: object, engine: Engine, progress: Progress | None, hold_out: Fraction | None = None
+) -> PreparedTables:
+    """Open, check and fingerprint every source before anything is charged.
+
+    Who is held out has no row among the people, so rows below have no parent and take no part either.
+    """
     policy, schema = order.policy, linked_schema(order.policy)
+    require_here(policy, hold_out)
     load_out_of_core()
     sources = open_tables(policy, data, engine)
     key = FingerprintFile.of(policy).key()
@@ -140,9 +143,13 @@ def prepare_tables(order: PolicyOrder, data: object, engine: Engine, progress: P
         for name, source, own in zip(schema.table_names, sources, schemas, strict=True)
         for note in (*source.notes, *missing_ids(engine, source, own))
     )
-    tables = LinkedTables(schema, tuple(map(partial(_table, engine), schemas, sources)))
+    held_out = held_out_group(policy, hold_out)
+    rows: list[Rows] = list(sources)
+    if held_out is not None:
+        rows[0] = DividedRows(sources[0], held_out)
+    tables = LinkedTables(schema, tuple(Table(own, item, engine) for own, item in zip(schemas, rows, strict=True)))
     commitment, addresses = keyed_digest(content, secret), tuple(source.address for source in sources)
-    return PreparedTables(tables, ledger, (bond,), commitment, secret, addresses, notes)
+    return PreparedTables(tables, ledger, (bond,), commitment, secret, addresses, notes, held_out)
 
 
 def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
@@ -157,10 +164,6 @@ def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
     ledger = find_book(policy)
     if ledger is not None:
         DatasetBinding.of(policy, ledger, tuple(marks))
-
-
-def _table(engine: Engine, schema: Schema, source: Opened) -> Table:
-    return Table(schema, source, engine)
 
 
 def open_tables(policy: Policy, data: object, engine: Engine) -> tuple[Opened, ...]:
@@ -179,10 +182,19 @@ def open_tables(policy: Policy, data: object, engine: Engine) -> tuple[Opened, .
     return tuple(sources)
 
 
+def tables_in(schema: LinkedSchema, place: str) -> Mapping[str, object]:
+    """Return what is in a folder by the tables that it is named after; another place is the people's table."""
+    inside = sorted(Path(place).iterdir()) if Path(place).is_dir() else []
+    named: dict[str, object] = {file.stem: str(file) for file in inside if file.stem in schema.table_names}
+    return named or {schema.name: place}
+
+
 def _named(schema: LinkedSchema, data: object) -> Mapping[str, object]:
-    """Return what the caller gives for each table: a mapping by name, or the table of the people alone."""
+    """Return what the caller gives for each table: a mapping by name, a folder, or the table of the people alone."""
     if data is None:
         return {}
+    if isinstance(data, str | Path):
+        return tables_in(schema, str(data))
     if not isinstance(data, Mapping):
         return {schema.name: data}
     unknown = [str(name) for name in data if name not in schema.table_names]
@@ -195,5 +207,7 @@ def _accompany(
     order: PolicyOrder, folder: Path, made: PendingRelease[PreparedTables], _certificate: Certificate, stage: Folders
 ) -> tuple[str, ...]:
     """Write what only the data holder may know."""
-    write_internal(stage, order, folder, made.opened.key, {"source": list(made.opened.sources)})
+    internal = write_internal(stage, order, folder, made.opened.key, {"source": list(made.opened.sources)})
+    if made.opened.held_out is not None:
+        keep_held_out(made.opened.held_out, internal)
     return made.opened.notes

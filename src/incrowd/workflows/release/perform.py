@@ -22,6 +22,7 @@ from incrowd.core.words import short_up
 from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, InvalidParameter, LedgerUnavailable, NotRefunded, Refused, SourceUnreadable
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.events import step
 from incrowd.workflows.release.libraries import load_libraries
 
 
@@ -95,8 +96,12 @@ def performing(
     load_libraries(plan.method)
     before = ledger.chain.before()
     try:
-        entry = _charge(plan, ledger, target)
-        yield ExecutedPlan(plan, entry, _release(plan, rows))
+        with step("charge", release=target.release, dataset=target.dataset) as facts:
+            entry = _charge(plan, ledger, target)
+            facts["entry"] = entry.sequence
+        with step("release", release=target.release, method=plan.method):
+            output = _release(plan, rows)
+        yield ExecutedPlan(plan, entry, output)
     except BaseException as error:
         sentence = None if appeared() else _conclude(plan, ledger, target, before)
         if sentence is None:

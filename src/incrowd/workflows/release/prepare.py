@@ -166,8 +166,7 @@ def prepare(
     """
     policy = order.policy
     require_outside_rules(policy)
-    if hold_out is not None and not isinstance(policy.engine, Local):
-        raise InvalidParameter("people are held out where rows are read here: leave --hold-out out, or --engine local.")
+    require_here(policy, hold_out)
     source = open_data(data, policy, engine)
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
@@ -182,7 +181,7 @@ def prepare(
     key, content = secrets.token_bytes(32), engine.digest(source)
     bond = DatasetBinding.of(policy, ledger, (MarkedSource(source.address, fingerprint),))
     notes = (*source.notes, *missing_ids(engine, reading, policy.schema))
-    held_out = _held_out(policy, hold_out)
+    held_out = held_out_group(policy, hold_out)
     rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
     if held_out is not None:
         taking = admitted or source
@@ -259,7 +258,13 @@ def _fingerprint(
         raise
 
 
-def _held_out(policy: Policy, share: Fraction | None) -> HeldOut | None:
+def require_here(policy: Policy, hold_out: Fraction | None) -> None:
+    """Refuse to hold people out on a cluster."""
+    if hold_out is not None and not isinstance(policy.engine, Local):
+        raise InvalidParameter("people are held out where rows are read here: leave --hold-out out, or --engine local.")
+
+
+def held_out_group(policy: Policy, share: Fraction | None) -> HeldOut | None:
     """Draw a fresh key, which with the rows decides who is held out."""
     person = policy.schema.unit.column
     column = None if person is None else policy.schema[person]

@@ -7,7 +7,7 @@ where the output is delivered, and in nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -15,6 +15,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
 from incrowd.core.certificate import Certificate, Columns, Dataset
 from incrowd.core.plan import Output, Plan
+from incrowd.workflows.events import step
 from incrowd.workflows.release.certify import PlanFacts, certify
 from incrowd.workflows.release.perform import ChargeTarget, DatasetBond, ExecutedPlan, performing
 
@@ -100,7 +101,9 @@ def pending(
     appeared: Callable[[], bool] = lambda: False,
 ) -> Iterator[PendingRelease[R]]:
     """Open the rows, charge, and release; the output is delivered before the block ends."""
-    with open_rows() as opened:
+    with ExitStack() as stack:
+        with step("open", release=order.id):
+            opened = stack.enter_context(open_rows())
         target = replace(order.target, bonds=opened.bonds)
         with performing(order.plan, opened.rows, opened.ledger, target, appeared) as executed:
             yield PendingRelease(order, opened, executed)
@@ -111,7 +114,15 @@ def finish(made: PendingRelease[R], delivery: Delivery[R, T]) -> T:
     order, executed = made.order, made.executed
     dataset = replace(order.dataset, commitment=made.opened.commitment)
     certificate = certify(order.id, order.facts, executed, dataset, order.columns(made.output))
-    with delivery.deliver(made, certificate) as delivered:
+    with ExitStack() as stack:
+        with step("stage", release=order.id):
+            delivered = stack.enter_context(delivery.deliver(made, certificate))
         written = delivered.certificate
-        made.opened.conclude(executed.entry, None if written is None else written.digest())
+        with step("conclude", release=order.id) as facts:
+            digest = None if written is None else written.digest()
+            made.opened.conclude(executed.entry, digest)
+            facts["certificate"] = digest or "none"
+        publishing = stack.pop_all()
+    with step("publish", release=order.id):
+        publishing.close()
     return delivered.reply

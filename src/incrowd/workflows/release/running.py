@@ -13,6 +13,7 @@ from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
+from incrowd.workflows.release.recover import hidden_releases
 
 
 def running_rows(policy: Policy, ledger: Ledger, table: Table, admission: ConsentSnapshot | None) -> RunningRows:
@@ -23,6 +24,7 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table, admission: Consen
     calendar, label = policy.calendar, policy.period
     if calendar is None or label is None:
         raise InvalidParameter(f"{policy.method.name} counts over periods: release one with incrowd series run.")
+    _require_delivered(policy, ledger)
     number = calendar.labels.index(label) + 1
     past = tuple(sorted(_past(policy, ledger), key=lambda period: period.number))
     if past and past[-1].number >= number:
@@ -55,10 +57,28 @@ def _answers(admission: ConsentSnapshot) -> ConsentAnswers:
     return ConsentAnswers(linked, stands)
 
 
-def _past(policy: Policy, ledger: Ledger) -> Iterator[PastPeriod]:
+def _runs(policy: Policy, ledger: Ledger) -> dict[str, list[dict[str, str]]]:
     section = policy.section.period
-    runs = {} if section is None else ledger.runs(policy.name, section.series)
-    for label, releases in runs.items():
+    return {} if section is None else ledger.runs(policy.name, section.series)
+
+
+def _require_delivered(policy: Policy, ledger: Ledger) -> None:
+    """Refuse to count on while a period is finished and not in its place: it may still be delivered or discarded.
+
+    Its counts would enter this period.  If it were discarded afterwards, it would be missing: its people could be
+    counted once more, and one person would move the series by more than was priced.
+    """
+    runs = {run["release"]: label for label, releases in _runs(policy, ledger).items() for run in releases}
+    hidden = next((release for release in hidden_releases(policy, ledger) if release.certificate.id in runs), None)
+    if hidden is not None:
+        raise Refused(
+            f"period {runs[hidden.certificate.id]} is finished, and not in its place; later periods depend on whether "
+            f"it is delivered. Nothing was charged. {hidden.sentence}"
+        )
+
+
+def _past(policy: Policy, ledger: Ledger) -> Iterator[PastPeriod]:
+    for label, releases in _runs(policy, ledger).items():
         for run in releases:
             if ledger.conclusions(run["release"])[-1:] not in ((), (None,)):
                 yield _state_of(policy, label, run["release"])

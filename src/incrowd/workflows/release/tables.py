@@ -206,8 +206,6 @@ def _release_to(
     if not terms.anyway:
         require_useful(read)
     if read.linked:
-        if terms.hold_out is not None:
-            raise InvalidParameter("nobody is held out of linked tables: leave --hold-out out.")
         published: PublishedRelease = _linked().release_linked(data, read, destination, progress, terms)
         return published
     order = _order(read, data, terms)
@@ -270,7 +268,7 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
         require_linked(policy, earlier)
     background = Background(ledger, admit(policy, data), earlier, terms.period, earlier_model(policy, ledger))
     start = () if background.model is None else (background.model.step,)
-    steps = (*_hold_out(terms), *selected(policy, background, terms), *start, *_compared(policy, earlier))
+    steps = (*held_out_steps(terms), *selected(policy, background, terms), *start, *_compared(policy, earlier))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)
@@ -300,7 +298,8 @@ def _delivery(order: PolicyOrder, destination: Destination) -> InFolder[Prepared
     return delivery
 
 
-def _hold_out(terms: ReleaseTerms) -> Iterator[Step]:
+def held_out_steps(terms: ReleaseTerms) -> Iterator[Step]:
+    """Yield the step that holds people out, if any are."""
     if terms.hold_out is not None:
         yield HoldOut(terms.hold_out)
 

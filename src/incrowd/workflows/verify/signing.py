@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 _ALGORITHM = "Ed25519"
 
+TrustedKeys = Path | tuple[Path, ...] | None
+"""The files of a signer's public keys: one, several while a key is exchanged, or none."""
+
 
 def sign(certificate: Certificate, key_file: Path) -> Certificate:
     """Return the certificate signed with the Ed25519 private key in a PEM file."""
@@ -65,15 +68,21 @@ def private_key(file: Path) -> Ed25519PrivateKey:
     return key
 
 
-def check_signature(certificate: Certificate, trusted: Path | None = None) -> str | None:
-    """Return what is wrong with a signature, or None; with a trusted public key, it must be the signer's."""
+def files_of(trusted: TrustedKeys) -> tuple[Path, ...]:
+    """Return the files of trusted public keys."""
+    return () if trusted is None else (trusted,) if isinstance(trusted, Path) else trusted
+
+
+def check_signature(certificate: Certificate, trusted: TrustedKeys = None) -> str | None:
+    """Return what is wrong with a signature, or None; with trusted public keys, it must be by one of them."""
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
     signature = certificate.signature
     if signature is None or signature.algorithm != _ALGORITHM:
         return "its algorithm is unknown"
-    if trusted is not None and public_key(trusted) != signature.public_key:
+    keys = [public_key(file) for file in files_of(trusted)]
+    if keys and signature.public_key not in keys:
         return "it was made with another key"
     try:
         key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature.public_key))

@@ -28,7 +28,7 @@ from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folde
 from incrowd.verifier.judge import judge, statement_of
 from incrowd.workflows.coarsen.steps import Parent
 from incrowd.workflows.registry import admit, admitted, check_of, require_admitted, vocabulary
-from incrowd.workflows.verify.signing import check_signature, public_key
+from incrowd.workflows.verify.signing import TrustedKeys, check_signature, files_of, public_key
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
@@ -43,12 +43,12 @@ _OUTSIDE = {_ASSUMED, _CODE, STATED, "files", "ledger", "parent", "policy", _REP
 class References(TypedDict, total=False):
     """What a certificate can be compared with besides its own files.
 
-    `trusted` is the signer's public key, `parent` the folder of the release that a coarser table was made from,
-    `distribution` the package whose code may run, where a method is not one of incrowd's own.
+    `trusted` is the signer's public key, or several, `parent` the folder of the release that a coarser table was made
+    from, `distribution` the package whose code may run, where a method is not one of incrowd's own.
     """
 
     ledger: Ledger | None
-    trusted: Path | None
+    trusted: TrustedKeys
     parent: Path | None
     policy: Policy | SurveyFile | None
     distribution: str | None
@@ -178,7 +178,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
     before = list(map(identity_of, files))
     findings = [
         *check_files(certificate, folder, data),
-        *_folder(certificate, path, (data, held.get("trusted"))),
+        *_folder(certificate, path, (data, *files_of(held.get("trusted")))),
         *judge(certificate, check_of(certificate.method.name)),
         *_contents(certificate, folder, data),
         *_descent(certificate, placed(certificate, folder, data), held),
@@ -441,18 +441,19 @@ def _came_of(certificate: Certificate) -> tuple[str, str]:
 _OPEN = "the ledger records no outcome of the charge: the release was interrupted, or not made here"
 
 
-def _signature(certificate: Certificate, trusted: Path | None) -> Iterator[CheckOutcome]:
+def _signature(certificate: Certificate, trusted: TrustedKeys) -> Iterator[CheckOutcome]:
     if certificate.signature is None:
-        if trusted is None:
+        if not files_of(trusted):
             yield undecided("signature", "the certificate is not signed: origin not verified")
         else:
-            public_key(trusted)  # which refuses a file that holds none
+            for file in files_of(trusted):
+                public_key(file)  # which refuses a file that holds none
             yield failed("signature", "a key was given, and the certificate is not signed")
         return
     problem = check_signature(certificate, trusted)
     if problem is not None:
         yield failed("signature", problem)
-    elif trusted is None:
+    elif not files_of(trusted):
         yield undecided("signature", "it is intact; verify elsewhere whose key it is")
     else:
         yield passed("signature", "signed by the given key")

@@ -80,6 +80,48 @@ def codes_by_ward(tables: Any) -> float:
     return codes.count("u") / len(codes)
 
 
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 40), st.sampled_from(["0.05", "3", "50"]))
+def test_every_row_fulfils_constraints_and_days_never_fall_within_a_patient(people: int, epsilon: str) -> None:
+    """The data has impossible rows, which are not looked for; no drawn row is one, whatever the noise."""
+    stays = released("values and constraints", people, epsilon=epsilon, rounds=2).tables["stays"].to_pylist()
+    assert not [row for row in stays if (str(row["ward"]), str(row["urgent"])) == ("C", "true")]
+    days: dict[int, int] = {}
+    for row in stays:
+        assert days.get(row["patient"], 0) <= row["day"] <= 300
+        days[row["patient"]] = row["day"]
+
+
+def test_days_inside_a_class_follow_finer_counts() -> None:
+    """In the class of days from 5 to 39 the data has day 6 alone; evenly, one in 35 would be drawn."""
+    tables, policy = hospital(1500), example("values and constraints", epsilon=30)
+    late = [6 if day >= 2 else day for day in tables["stays"]["day"].to_pylist()]
+    place = tables["stays"].column_names.index("day")
+    tables["stays"] = tables["stays"].set_column(place, "day", pa.array(late))
+    drawn = policy.plan.release(opened(policy, tables), SeededCoins(2)).tables["stays"]["day"].to_pylist()  # type: ignore[attr-defined]
+    inside = [day for day in drawn if 5 <= day < 40]
+    assert inside.count(6) > 0.9 * len(inside) > 100
+
+
+def test_missing_values_are_drawn_only_where_they_were_measured_above_noise() -> None:
+    policy = linked_policy("sequence", epsilon=3)
+    policy["tables"]["stays"]["columns"]["ward"] = {"categories": ["A", "B", "C"]}
+    loaded = load_policy(policy)
+    tables = hospital(1500)
+
+    def missing(share: int) -> int:
+        wards = [
+            None if place % 100 < share else ward for place, ward in enumerate(tables["stays"]["ward"].to_pylist())
+        ]
+        place = tables["stays"].column_names.index("ward")
+        rows = tables | {"stays": tables["stays"].set_column(place, "ward", pa.array(wards))}
+        output = loaded.plan.release(opened(loaded, rows), SeededCoins(share))
+        return int(output.tables["stays"]["ward"].null_count)  # type: ignore[attr-defined]
+
+    assert missing(0) == 0
+    assert missing(30) > 100
+
+
 def test_as_many_people_are_drawn_as_the_policy_says() -> None:
     assert released("one level", 10, rows=123, rounds=1).tables["patients"].num_rows == 123
     assert released("one level", 10, rows=0, rounds=1).tables["stays"].num_rows == 0
@@ -127,6 +169,9 @@ def refusal(**sections: Any) -> str:
         ({"dataset__name": "a/b", "tables__stays__parent": "a/b"}, "written to a file of its name"),
         ({"release__shares": {"visits": 1}}, "shares names 'visits'"),
         ({"release__shares": {"stays": 0}}, "above 0"),
+        ({"release__constraints": {"visits": []}}, "constraints names 'visits'"),
+        ({"release__constraints": {"stays": [{"unique": "ward"}]}}, "ward"),
+        ({"release__constraints": {"stays": [{"never": {"ward": "A", "sex": "F"}}]}}, "'sex', which is not released"),
         ({"release__cells": 100}, "a model of them needs"),
         ({"release__rows": -1}, "people are drawn"),
         ({"tables": None}, "write tables: with"),

@@ -21,6 +21,7 @@ from incrowd.drawing.markup import EMPTY, Description, figure, table, tag
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
+from incrowd.methods.learning.shared.interval_check import other_intervals
 from incrowd.methods.learning.shared.models import TABLE, LearnedModel
 from incrowd.methods.learning.shared.sensitivities import other_sensitivity
 from incrowd.methods.learning.shared.steps import (
@@ -39,7 +40,7 @@ from incrowd.methods.learning.shared.trees import SplitCandidates
 from incrowd.methods.shared.columns import digest_of
 from incrowd.methods.shared.model_file import MODEL
 from incrowd.methods.shared.outcome import Tabular
-from incrowd.verifier.check import Check, CheckOutcome, Place, Problem, maybe, one
+from incrowd.verifier.check import STATED, Check, CheckOutcome, Place, Problem, maybe, one, undecided
 from incrowd.verifier.files import columns_of
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ class LearningCheck(Check):
             return
         problem = self.model_problem(statement, model)
         yield CheckOutcome("model", problem, "its columns, classes and outputs are those of the certificate")
+        if model.inference is not None:
+            yield undecided(STATED, "no file shows the noisy sums that confidence intervals come from")
         if same and problem is None:
             same = _alike(_table(file), model.lines())
             problem = None if same else Problem("the table has other numbers than the model")
@@ -218,7 +221,7 @@ def differs(statement: Statement, model: LearnedModel) -> Problem | None:
             return Problem(f"the model has classes of {column.name!r} that are not declared")
     if model.target != learn.target or (learn.outputs is not None and model.outputs != learn.outputs):
         return Problem("the model predicts something else than is stated")
-    return _other_trees(statement, model)
+    return _other_trees(statement, model) or other_intervals(statement, model)
 
 
 def _other_trees(statement: Statement, model: LearnedModel) -> Problem | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
@@ -22,6 +22,7 @@ from incrowd.methods.shared.sampling import charged
 from incrowd.methods.synthesis.linked.levels import Level, levels_of
 from incrowd.methods.synthesis.linked.output import LinkedCheck, LinkedOutput, LinkedPicture
 from incrowd.methods.synthesis.linked.rows import LevelRows, read_levels
+from incrowd.methods.synthesis.linked.rules import TableRules, pieces_of
 from incrowd.methods.synthesis.linked.steps import (
     DrawLinkedRows,
     KeepLinkedRows,
@@ -30,9 +31,13 @@ from incrowd.methods.synthesis.linked.steps import (
     MeasureLinked,
 )
 from incrowd.methods.synthesis.linked.synthesis import MOST_ROWS, Synthesis, Work
+from incrowd.methods.synthesis.marginals.budget import DETAIL
+from incrowd.methods.synthesis.marginals.constraints import Constraint
+from incrowd.methods.synthesis.marginals.detail import detail_column
+from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.method import Marginals
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn
-from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn
+from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, drawn_values
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
@@ -62,6 +67,8 @@ class Linked(Method):
     cells: int = 100_000
     levels: Mapping[str, int] = field(default_factory=dict)
     shares: Mapping[str, Fraction] = field(default_factory=dict)
+    constraints: Mapping[str, tuple[Constraint, ...]] = field(default_factory=dict)
+    detail: Fraction = DETAIL
 
     def __post_init__(self) -> None:
         if self.rows is not None and not 0 <= self.rows <= MOST_ROWS:
@@ -76,7 +83,15 @@ class Linked(Method):
         if schema is not None and table is not None:
             own = schema.columns_of(table).names
             levels = {name: self.levels[t] for name in own if (t := schema.title(table, name)) in self.levels}
-        return Marginals(self.epsilon, self.delta, rounds=self.rounds, cells=self.cells, levels=levels)
+        return Marginals(
+            self.epsilon,
+            self.delta,
+            rounds=self.rounds,
+            cells=self.cells,
+            levels=levels,
+            constraints=self.constraints.get(table or "", ()),
+            detail=self.detail,
+        )
 
     def plan(self, schema: Schema) -> Plan:
         linked = _require_linked(schema)
@@ -103,19 +118,21 @@ class Linked(Method):
 
     def works(self, schema: LinkedSchema) -> tuple[Work, ...]:
         """Return the search of each table, or refuse models that would be too large from the start."""
-        sizes = {
-            name: {item.recoding.column.name: len(item) for item in own} for name, own in self.classes(schema).items()
-        }
-        unknown = [name for name in self.shares if name not in schema.table_names]
-        if unknown:
-            raise InvalidParameter(f"shares names {unknown[0]!r}; there are {', '.join(schema.table_names)}.")
+        classes = self.classes(schema)
+        sizes = {name: {item.recoding.column.name: len(item) for item in own} for name, own in classes.items()}
+        for parameter, names in (("shares", self.shares), ("constraints", self.constraints)):
+            unknown = [name for name in names if name not in schema.table_names]
+            if unknown:
+                raise InvalidParameter(f"{parameter} names {unknown[0]!r}; there are {', '.join(schema.table_names)}.")
         parts = {name: self.shares.get(name, Fraction(1)) for name in schema.table_names}
-        single, total = self.single(), sum(parts.values())
-        works = []
+        total, works = sum(parts.values()), []
         for level in levels_of(schema, sizes):
-            self._require_small(level)
+            single, own = self.single(schema, level.name), classes[level.name]
+            rules, pieces = TableRules.of(single, level, own, self.cells), pieces_of(single, own)
+            self._require_small(level, rules)
             rho = single.rho * parts[level.name] / total
-            works.append(Work(level, rho, self.rounds_of(level), self.cells, self.first_share(level)))
+            rounds, first = self.rounds_of(level), self.first_share(level)
+            works.append(Work(level, rho, rounds, self.cells, first, rules, pieces, self.detail))
         return tuple(works)
 
     def rounds_of(self, level: Level) -> int:
@@ -128,8 +145,8 @@ class Linked(Method):
         """Return the share of what is measured first: more below the people, where it has the row before beside it."""
         return Fraction(1, 10) if level.child is None and self.epsilon > Fraction(1, 10) else Fraction(2, 5)
 
-    def _require_small(self, level: Level) -> None:
-        least = 20 * sum(level.sizes)
+    def _require_small(self, level: Level, rules: TableRules) -> None:
+        least = max(20 * sum(level.sizes), cells_of(level.sizes, [zero.columns for zero in rules.zeros]))
         if least > self.cells:
             raise InvalidParameter(
                 f"the columns of {level.name} and those that it depends on have {sum(level.sizes):,} values: a model "
@@ -140,12 +157,19 @@ class Linked(Method):
     def release(self, tables: LinkedTables, coins: Coins) -> LinkedOutput:
         """Read and cut the rows, measure and draw every table, and give all rows new keys."""
         schema = tables.schema
-        classes = self.classes(schema)
-        true = read_levels(tables, tuple(classes.values()), coins)
-        results = Synthesis(true, self.works(schema), self.rows, schema.unit.adjacency, coins).run()
+        classes, works = self.classes(schema), self.works(schema)
+        fine = [tuple(own.fine for own in work.pieces.values()) for work in works]
+        true = read_levels(tables, tuple(classes.values()), coins, fine)
+        results = Synthesis(true, works, self.rows, schema.unit.adjacency, coins).run()
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
-        synthetic = {name: result.rows for name, result in results.items()}
-        released = {name: _table(schema, name, classes[name], synthetic[name], chance) for name in schema.table_names}
+        released = {}
+        for work in works:
+            name, result = work.level.name, results[work.level.name]
+            names = [item.recoding.column.name for item in classes[name]]
+            plain = [ModelColumn.of(item) for item in classes[name]]
+            columns = [result.detailed.get(column, other) for column, other in zip(names, plain, strict=True)]
+            values = _values(work.rules, columns, result.rows, chance)
+            released[name] = pa.table(_keys(schema, name, result.rows) | dict(zip(names, values, strict=True)))
         return LinkedOutput(released, tuple(results.values()))
 
 
@@ -177,8 +201,20 @@ def _kept_tables(schema: LinkedSchema) -> tuple[KeptTable, ...]:
 
 def _measured(work: Work, classes: tuple[Classes, ...]) -> MeasuredLevel:
     labels = tuple(bin_column(item.recoding.column.name, item) for item in classes)
-    level = work.level
-    return MeasuredLevel(level.name, work.rho, level.weight, level.columns, labels, work.rounds, work.cells)
+    level, declared = work.level, work.rules.declared
+    return MeasuredLevel(
+        level.name,
+        work.rho,
+        level.weight,
+        level.columns,
+        labels,
+        work.rounds,
+        work.cells,
+        declared.zeros or None,
+        declared.numbers or None,
+        tuple(map(detail_column, work.pieces.values())) or None,
+        work.rules.ascending,
+    )
 
 
 def _numbers(schema: LinkedSchema, classes: Mapping[str, tuple[Classes, ...]]) -> tuple[DrawnColumn, ...]:
@@ -193,23 +229,22 @@ def _numbers(schema: LinkedSchema, classes: Mapping[str, tuple[Classes, ...]]) -
     )
 
 
-def _table(
-    schema: LinkedSchema, name: str, classes: tuple[Classes, ...], rows: LevelRows, chance: np.random.Generator
-) -> pa.Table:
-    """Return drawn rows with their keys in front: numbers from 1 on, and those of the rows above."""
+def _keys(schema: LinkedSchema, name: str, rows: LevelRows) -> dict[str, pa.Array]:
+    """Return the keys of drawn rows: numbers from 1 on, and those of the rows above."""
     own, parent, person = (pa.array(places + 1) for places in (np.arange(len(rows)), rows.parent, rows.person))
     if name == schema.name:
-        keys = {schema.unit.column or "": own}
-    else:
-        table = schema.table(name)
-        held = {table.id: own, table.foreign_key: parent, table.person: person}
-        keys = {key: held[key] for key in table.keys}
-    columns = {item.recoding.column.name: item for item in classes}
-    values = {
-        column: ModelColumn.of(item).draw(line, chance)
-        for (column, item), line in zip(columns.items(), rows.codes, strict=True)
-    }
-    return pa.table(keys | values)
+        return {schema.unit.column or "": own}
+    table = schema.table(name)
+    held = {table.id: own, table.foreign_key: parent, table.person: person}
+    return {key: held[key] for key in table.keys}
+
+
+def _values(
+    rules: TableRules, columns: Sequence[ModelColumn], rows: LevelRows, chance: np.random.Generator
+) -> list[pa.Array]:
+    """Return what drawn rows show: labels, and numbers that fit the rules; in a sequence they rise within a parent."""
+    groups = {} if rules.ascending is None else {rules.ascending: rows.parent}
+    return drawn_values(columns, rules.declared.numbers, rows.codes, chance, groups)
 
 
 CHECK = LinkedCheck()

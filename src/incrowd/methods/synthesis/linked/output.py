@@ -31,6 +31,7 @@ from incrowd.methods.synthesis.linked.steps import (
     MeasureLinked,
     spent,
 )
+from incrowd.methods.synthesis.marginals.check import occurs, violated
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn
 from incrowd.verifier.check import Check, CheckOutcome, Problem, one
 
@@ -98,6 +99,7 @@ class LinkedOutput(Outcome):
                 [
                     {"columns": list(measured.columns), "scale": str(measured.scale)}
                     | ({} if measured.epsilon is None else {"epsilon": str(measured.epsilon)})
+                    | ({} if measured.pieces is None else {"classes": measured.pieces})
                     for measured in level.selection.rounds
                 ]
                 for level in self.levels
@@ -187,6 +189,13 @@ class LinkedCheck(Check):
         for own, level in pairs:
             wrong = wrong or _values_problem(output.tables[own.name], level, numbers, keep.tables[0].name)
         yield CheckOutcome("values in the files", wrong, "all are declared labels, or numbers between declared bounds")
+        if wrong is None:
+            for own, level in pairs:
+                drawn = _own_numbers(level, numbers, keep.tables[0].name)
+                wrong = wrong or _contradicted(output.tables[own.name], own, level, drawn)
+            yield CheckOutcome(
+                "constraints in the files", wrong, "every row is as declared, and sequences are in order"
+            )
 
 
 def _pairs(columns: int) -> int:
@@ -221,6 +230,11 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
         for size, tables in zip(sizes, evidence["tables"], strict=True):
             if any(not set(item["columns"]) <= set(range(size)) for item in tables):
                 return Problem("a table is named that no such columns make")
+        for level, tables in zip(measure.levels, evidence["tables"], strict=True):
+            names = [column.column for column in level.columns]
+            pieces = [([names.index(item.column)], item.size) for item in level.details or ()]
+            if [(item["columns"], item["classes"]) for item in tables if "classes" in item] != pieces:
+                return Problem("other columns were measured in finer pieces than the steps say")
         if evidence["pairs"] != [_pairs(size) for size in sizes]:
             return Problem("the mean error is not that of all pairs of columns")
         costs = spent(evidence, measure, statement.basis.unit.adjacency)
@@ -244,7 +258,7 @@ def _well_formed(evidence: Mapping[str, Any], levels: int) -> bool:
     lists = [evidence[name] for name in STATED - {"people estimated"}] + [evidence["rows"]]
     if any(len(part) != levels for part in lists) or type(evidence["people estimated"]) is not int:
         return False
-    forms = ({"columns", "scale"}, {"columns", "scale", "epsilon"})
+    forms = ({"columns", "scale"}, {"columns", "scale", "epsilon"}, {"columns", "scale", "classes"})
     items = [item for tables in evidence["tables"] for item in tables]
     if not all(set(item) in forms and all(type(place) is int for place in item["columns"]) for item in items):
         return False
@@ -309,6 +323,46 @@ def _values_problem(
         else:
             return Problem(f"the labels of {title!r} are known by their hash only", undecided=True)
     return None
+
+
+def _contradicted(
+    rows: pa.Table, own: KeptTable, level: MeasuredLevel, drawn: Mapping[str, DrawnColumn]
+) -> Problem | None:
+    """Return a problem if rows contradict a constraint, or if those of a parent fall in the column of their order."""
+    for zero in level.zeros or ():
+        if not set(zero.columns) & set(drawn) and occurs(zero, rows):
+            return Problem(f"rows of {level.table} show what is declared never to occur")
+    for constraint in level.constraints or ():
+        if violated(constraint, rows, drawn):
+            return Problem(f"rows of {level.table} contradict a constraint: {constraint}")
+    if level.ascending is None:
+        return None
+    foreign, before = rows[own.foreign_key or ""].to_pylist(), None
+    for place, value in enumerate(_ordered(rows[level.ascending])):
+        same = place and foreign[place] == foreign[place - 1]
+        if same and before is not None and value is not None and value < before:  # type: ignore[operator]
+            return Problem(f"the rows of one parent in {level.table} fall in {level.ascending!r}")
+        before = value
+    return None
+
+
+def _own_numbers(level: MeasuredLevel, numbers: Mapping[str, DrawnColumn], people: str) -> dict[str, DrawnColumn]:
+    """Return the columns of a table whose numbers are drawn, by their names there."""
+    named = zip(level.labels, _titles(level, people), strict=True)
+    return {column.column: numbers[title] for column, title in named if title in numbers}
+
+
+def _ordered(column: pa.ChunkedArray) -> list[Fraction | date | None]:
+    """Return numbers or days so that they can be compared."""
+
+    def read(text: str) -> Fraction | date:
+        try:
+            return Fraction(text)
+        except ValueError:
+            return date.fromisoformat(text)
+
+    plain = pc.cast(column.combine_chunks(), pa.string()).to_pylist()
+    return [None if text is None else read(text) for text in plain]
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

@@ -38,17 +38,23 @@ Places = NDArray[np.int64]
 
 @dataclass
 class CodedRows:
-    """The codes of released columns, -1 where a row is suppressed, and key columns as text; learned batch by batch."""
+    """The codes of released columns, -1 where a row is suppressed, and key columns as text; learned batch by batch.
+
+    `fine` are finer pieces of some columns, which are read beside.
+    """
 
     cells: Cells
     keys: tuple[Column, ...]
     order: Column | None = None
+    fine: Cells | None = None
     codes: list[NDArray[np.int32]] = field(default_factory=list)
     texts: dict[str, list[pa.Array]] = field(default_factory=dict)
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Learn from some rows."""
-        codes = Encoder(self.cells).codes_of_all(batch)
+        codes = [*Encoder(self.cells).codes_of_all(batch)]
+        if self.fine is not None:
+            codes += Encoder(self.fine).codes_of_all(batch)
         self.codes.append(np.array(codes, np.int32).reshape(len(codes), len(batch)))
         for key in self.keys:
             names = names_of(batch.column(key.name), key).dictionary_decode()
@@ -64,11 +70,26 @@ class CodedRows:
             self.texts.setdefault(name, []).extend(texts)
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The released columns."""
+        return tuple(recoding.column.name for recoding in self.cells.recodings)
+
+    @property
     def matrix(self) -> NDArray[np.int32]:
         """The codes, a line each column."""
-        return np.concatenate([np.zeros((len(self.cells.recodings), 0), np.int32), *self.codes], axis=1)
+        return self._lines[: len(self.names)]
 
-    def names(self, key: str) -> pa.Array:
+    @property
+    def pieces(self) -> NDArray[np.int32]:
+        """The codes of finer pieces, a line each column that has them."""
+        return self._lines[len(self.names) :]
+
+    @property
+    def _lines(self) -> NDArray[np.int32]:
+        number = len(self.names) + (0 if self.fine is None else len(self.fine.recodings))
+        return np.concatenate([np.zeros((number, 0), np.int32), *self.codes], axis=1)
+
+    def ids(self, key: str) -> pa.Array:
         """Return a key column as text; null where there is none."""
         return pa.concat_arrays([pa.array([], pa.large_string()), *self.texts.get(key, [])])
 
@@ -88,12 +109,14 @@ class LevelRows:
     """The rows of one table that take part, those of one parent next to each other and in sequence.
 
     `codes` has a line for each released column; `parent` and `person` are places of rows in the tables above.
+    `fine` has a line for each column that is also read in finer pieces.
     """
 
     names: tuple[str, ...]
     codes: Codes
     parent: Places
     person: Places
+    fine: Codes = field(default_factory=lambda: np.zeros((0, 0), np.int64))
 
     def __len__(self) -> int:
         return len(self.person)
@@ -113,24 +136,34 @@ class LevelRows:
         return np.where(first, 0, self.codes[:, np.arange(len(self)) - 1] + 1)
 
 
-def read_levels(tables: LinkedTables, classes: Sequence[tuple[Classes, ...]], coins: Coins) -> dict[str, LevelRows]:
-    """Read every table, the people first, and keep what takes part; `classes` are those of each table's columns."""
+def read_levels(
+    tables: LinkedTables,
+    classes: Sequence[tuple[Classes, ...]],
+    coins: Coins,
+    fine: Sequence[tuple[Classes, ...]] = (),
+) -> dict[str, LevelRows]:
+    """Read every table, the people first, and keep what takes part; `classes` are those of each table's columns.
+
+    `fine` are the finer pieces of each table's columns, where they are read.
+    """
     schema = tables.schema
+    pieces = fine or ((),) * len(classes)
     column = schema[schema.unit.column or ""]
-    people = _coded(tables.tables[0], classes[0], (column,))
-    names, whole = people.names(column.name), (people.matrix >= 0).all(axis=0)
+    people = _coded(tables.tables[0], classes[0], (column,), None, pieces[0])
+    names, whole = people.ids(column.name), (people.matrix >= 0).all(axis=0)
     place = _numbered(names)
     chosen = limited(np.where(whole, place, _NOBODY), None, 1, schema.unit.more, coins)
     nobody = np.full(len(chosen), _NOBODY)
     codes = people.matrix[:, chosen].astype(np.int64)
-    levels = {schema.name: LevelRows(_names(classes[0]), codes, nobody, np.arange(len(chosen)))}
+    finer = people.pieces[:, chosen].astype(np.int64)
+    levels = {schema.name: LevelRows(people.names, codes, nobody, np.arange(len(chosen)), finer)}
     keys = {schema.name: names.take(pa.array(chosen))}
-    for child, table, own in zip(schema.tables, tables.tables[1:], classes[1:], strict=True):
-        rows = _coded(table, own, tuple(child.schema[key] for key in child.keys), child.order)
+    for child, table, own, more in zip(schema.tables, tables.tables[1:], classes[1:], pieces[1:], strict=True):
+        rows = _coded(table, own, tuple(child.schema[key] for key in child.keys), child.order, more)
         above = (keys[child.parent], keys[schema.name])
         levels[child.name], picked = joined(child, rows, levels[child.parent], above, coins)
         if child.id is not None:
-            keys[child.name] = rows.names(child.id).take(pa.array(picked))
+            keys[child.name] = rows.ids(child.id).take(pa.array(picked))
     return levels
 
 
@@ -144,13 +177,13 @@ def joined(
     """
     parents, people = keys
     if child.person is None:
-        parent = _places(rows.names(child.foreign_key), parents)
+        parent = _places(rows.ids(child.foreign_key), parents)
     else:
-        owner = _places(rows.names(child.person), people)
+        owner = _places(rows.ids(child.person), people)
         if child.person == child.foreign_key:
             parent = owner
         else:
-            pair = _paired(rows.names(child.foreign_key), pa.array(owner))
+            pair = _paired(rows.ids(child.foreign_key), pa.array(owner))
             parent = _places(pair, _paired(parents, pa.array(above.person)))
     whole = (rows.matrix >= 0).all(axis=0) & (parent >= 0)
     person = np.where(whole, above.person[np.maximum(parent, 0)] if len(above) else _NOBODY, _NOBODY)
@@ -158,9 +191,8 @@ def joined(
     chosen = limited(person, ranks, child.max_rows, child.more, coins)
     parent, place = parent[chosen], np.zeros(len(chosen), np.int64) if ranks is None else ranks[chosen]
     chosen = chosen[np.lexsort((np.arange(len(chosen)), place, parent))]
-    codes = rows.matrix[:, chosen].astype(np.int64)
-    names = tuple(recoding.column.name for recoding in rows.cells.recodings)
-    return LevelRows(names, codes, np.sort(parent), person[chosen]), chosen
+    codes, fine = (lines[:, chosen].astype(np.int64) for lines in (rows.matrix, rows.pieces))
+    return LevelRows(rows.names, codes, np.sort(parent), person[chosen], fine), chosen
 
 
 def limited(
@@ -188,15 +220,18 @@ def limited(
     return np.sort(order[total[owner] <= at_most])
 
 
-def _coded(table: Table, classes: tuple[Classes, ...], keys: tuple[Column, ...], order: str | None = None) -> CodedRows:
+def _coded(
+    table: Table,
+    classes: tuple[Classes, ...],
+    keys: tuple[Column, ...],
+    order: str | None,
+    fine: tuple[Classes, ...],
+) -> CodedRows:
     cells = Cells(tuple(item.recoding for item in classes))
+    pieces = Cells(tuple(item.recoding for item in fine)) if fine else None
     ordered = None if order is None else table.schema[order]
     names = dict.fromkeys((*cells.reads, *(key.name for key in keys), *([] if order is None else [order])))
-    return table.engine.learn(table.rows, list(names), partial(CodedRows, cells, keys, ordered))
-
-
-def _names(classes: tuple[Classes, ...]) -> tuple[str, ...]:
-    return tuple(item.recoding.column.name for item in classes)
+    return table.engine.learn(table.rows, list(names), partial(CodedRows, cells, keys, ordered, pieces))
 
 
 def _numbered(names: pa.Array) -> Places:

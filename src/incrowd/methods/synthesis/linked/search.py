@@ -6,6 +6,7 @@ tree of their pairs starts the fit.  Only tables with a column that is drawn are
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,13 +17,15 @@ import numpy as np
 from incrowd.methods.synthesis.linked.levels import Level, Part
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
-from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable
+from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, merged_zeros
 from incrowd.methods.synthesis.marginals.search import (
     MeasuringRound,
     Search,
     TableSelection,
     WorkLimits,
     estimated_total,
+    faint_zeros,
+    harmless_zeros,
 )
 
 _START = 20
@@ -51,7 +54,10 @@ class LevelSearch(Search):
         """Measure each column that is drawn, with the one before it in a sequence; given columns are known."""
         tables = [self.measured(columns, scale) for columns in self.first]
         total = estimated_total(tables)
-        unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0)
+        declared = merged_zeros(self.limits.zeros, self.rows.sizes)
+        faint = harmless_zeros(faint_zeros(list(map(_own_column, tables)), self.limits.faint), declared)
+        zeros = merged_zeros((*declared, *faint), self.rows.sizes)
+        unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0, zeros)
         pace = float(scale) ** 2 / total / 8  # the curvature of the misfit is (total / scale)^2, a slope lacks a total
         fit = replace(unfitted, step=pace).further((), self.limits.steps)
         return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))
@@ -63,6 +69,12 @@ class LevelSearch(Search):
             NoisyTable(columns, np.rint(self.above.table(columns) * (total / weight)).astype(np.int64), float(scale))
             for columns in self.known_tables
         ]
+
+
+def _own_column(table: NoisyTable) -> NoisyTable:
+    """Return the table of a drawn column alone: sums over the row before, whose noise is larger."""
+    counts = table.counts.reshape(len(table.counts), -1)
+    return NoisyTable(table.columns[:1], counts.sum(axis=1), table.scale * math.sqrt(counts.shape[1]))
 
 
 def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:

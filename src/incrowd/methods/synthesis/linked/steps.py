@@ -12,13 +12,14 @@ from incrowd.core.claims.privacy import ApproximatePrivacy
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.step import PASSED, ClaimBasis, Step, StepGuarantee, assumptions
-from incrowd.core.terms import Assumption, Condition, Exposure, Theorem
+from incrowd.core.terms import Assumption, Condition, Exposure, Theorem, joined
 from incrowd.core.unit import Adjacency, ExtraRowsRule
 from incrowd.core.words import counted, listed
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn, Part
+from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, table_rho
-from incrowd.methods.synthesis.marginals.steps import DrawnColumn, MeasuredTable
+from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
+from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, MeasuredTable
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -50,6 +51,8 @@ _SIBLINGS = Exposure(
     "rows of one parent as such: given the rows above and before, they are modelled as independent",
 )
 _NUMBER = Exposure.read("number-of-rows")
+_ZEROS = Exposure.read("declared-zeros")
+_CONSTRAINTS = Exposure.read("declared-constraints")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +142,9 @@ def _bound(table: KeptTable) -> str:
 class MeasuredLevel:
     """The model of one table: its share of ρ, its columns, the labels of its own ones, and limits of the search.
 
-    `weight` is what all rows of a person weigh together, at most.
+    `weight` is what all rows of a person weigh together, at most.  `zeros` and `constraints` are public.  `details` are
+    columns that are measured once more, in finer pieces than their classes.  In the column `ascending` the rows of a
+    parent never fall.
     """
 
     table: str
@@ -149,6 +154,10 @@ class MeasuredLevel:
     labels: tuple[BinColumn, ...]
     rounds: int
     cells: int
+    zeros: tuple[DeclaredZero, ...] | None = None
+    constraints: tuple[NumberConstraint, ...] | None = None
+    details: tuple[BinColumn, ...] | None = None
+    ascending: str | None = None
 
     def reach(self, adjacency: Adjacency) -> Sensitivity:
         """Return how far one person moves a table of weights, and a score."""
@@ -186,12 +195,28 @@ class MeasureLinked(Step):
             "table above: single columns, then again and again the table of columns about which the model seems most "
             "wrong, with integer Gaussian noise, chosen by the exponential mechanism, within "
             f"ρ = {float(self.rho):.4g} in all. All rows of a person in a table weigh {WHOLE} together, at most."
+            f"{self._pieces}{self._public}"
         )
 
     @property
-    def sequences(self) -> bool:
-        """Whether rows of some table depend on the row before."""
-        return any(column.part is Part.PREVIOUS for level in self.levels for column in level.columns)
+    def _pieces(self) -> str:
+        fine = [
+            f"“{item.column}” of {level.table} ({counted(item.size or 0, 'piece')})"
+            for level in self.levels
+            for item in level.details or ()
+        ]
+        return f" Counted once more, in finer pieces: {', '.join(fine)}." if fine else ""
+
+    @property
+    def _public(self) -> str:
+        return f" Taken as public: {joined(self.public)}." if self.public else ""
+
+    @property
+    def public(self) -> tuple[Exposure, ...]:
+        """What was declared of the rows, and is therefore not protected."""
+        zeros = any(level.zeros is not None for level in self.levels)
+        numbers = any(level.constraints is not None for level in self.levels)
+        return (*((_ZEROS,) if zeros else ()), *((_CONSTRAINTS,) if numbers else ()))
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
         if inner.loss is not None:
@@ -222,7 +247,7 @@ class MeasureLinked(Step):
                     *checked(_SPENT, _MATCHING),
                     *assumed(basis.guarantee.assumes),
                 ),
-                not_protected=(GROUPS, _SIBLINGS, *number, *passed),
+                not_protected=(GROUPS, _SIBLINGS, *number, *passed, *self.public),
             ),
         )
 
@@ -255,7 +280,9 @@ class DrawLinkedRows(Step):
     @property
     def sentence(self) -> str:
         many = "about as many people as there are" if self.rows is None else f"{self.rows:,} people"
-        inside = " Numbers and days lie anywhere in their class, each with the same chance." if self.numbers else ""
+        inside = (
+            " Numbers and days lie in their class, more often where finer counts are larger." if self.numbers else ""
+        )
         return (
             f"New rows are drawn from the models, {many}, with the rows below that each has; none is copied from the "
             f"data. Keys are new numbers, and every foreign key names a row.{inside}"
@@ -271,7 +298,7 @@ def spent(evidence: Mapping[str, Any], measure: MeasureLinked, adjacency: Adjace
         rounds = [
             MeasuredTable((), Fraction(item["scale"]), Fraction(item["epsilon"]) if "epsilon" in item else None)
             for item in tables
-        ]
+        ]  # finer pieces of a column cost what a table costs
         error = table_rho(Fraction(scale), Sensitivity((int(pairs) * reach.score) ** 2, 1))
         costs.append(sum((table.rho(reach) for table in rounds), error))
     return costs

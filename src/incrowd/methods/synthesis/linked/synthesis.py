@@ -18,11 +18,14 @@ from incrowd.core.unit import Adjacency
 from incrowd.methods.synthesis.linked.conditional import ConditionalModel
 from incrowd.methods.synthesis.linked.levels import Level, Part, given_codes, weighted_rows, weights_of
 from incrowd.methods.synthesis.linked.rows import LevelRows
+from incrowd.methods.synthesis.linked.rules import TableRules
 from incrowd.methods.synthesis.linked.search import LevelLimits, LevelSearch, first_tables, known_tables
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, Shares
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, Shares, gaussian_scale
+from incrowd.methods.synthesis.marginals.detail import Pieces
 from incrowd.methods.synthesis.marginals.evaluation import Evaluation, Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.model import Codes
-from incrowd.methods.synthesis.marginals.search import Search, TableSelection, WorkLimits
+from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
+from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn
 
 MOST_ROWS = 10**8
 """How many rows are drawn in all tables together, at most."""
@@ -36,26 +39,34 @@ def reach_of(level: Level, adjacency: Adjacency) -> Sensitivity:
 
 @dataclass(frozen=True)
 class Work:
-    """What is public about the search of one table: its model, its share of ρ, rounds, cells, and the first share."""
+    """What is public about the search of one table: its model, its share of ρ, rounds, cells, and the first share.
+
+    `rules` hold in every row.  Columns that have `pieces` are measured once more, within `detail` of the share.
+    """
 
     level: Level
     rho: Fraction
     rounds: int
     cells: int
     one: Fraction
+    rules: TableRules
+    pieces: Mapping[str, Pieces]
+    detail: Fraction
 
     def shares(self, tables: int, reach: Sensitivity) -> Shares:
         """Return how the budget is divided, when so many tables are measured first."""
-        return Shares.of((1 - EVALUATION) * self.rho, tables, self.rounds, reach, self.one)
+        spendable = 1 - EVALUATION - (self.detail if self.pieces else 0)
+        return Shares.of(spendable * self.rho, tables, self.rounds, reach, self.one)
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnLevel:
-    """One table: what was measured of it, how good it is, and its rows."""
+    """One table: what was measured of it, how good it is, its rows, and columns that were measured in finer pieces."""
 
     selection: TableSelection
     evaluation: Evaluation
     rows: LevelRows
+    detailed: Mapping[str, ModelColumn]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +96,31 @@ class Synthesis:
                 codes = drawn_below(level, selection, synthetic, chance)
             synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
             numbers |= {c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is Part.NUMBER}
-            results[level.name] = DrawnLevel(
-                selection, self.evaluated(work, true, codes, selection), synthetic[level.name]
-            )
+            error = self.evaluated(work, true, codes, selection)
+            detailed, rounds = self.detailed(work, true, reach)
+            selection = TableSelection(selection.fit, (*selection.rounds, *rounds))
+            results[level.name] = DrawnLevel(selection, error, synthetic[level.name], detailed)
         return results
+
+    def detailed(
+        self, work: Work, true: WeightedRows, reach: Sensitivity
+    ) -> tuple[dict[str, ModelColumn], tuple[MeasuringRound, ...]]:
+        """Measure each column of numbers once more, in finer pieces; rows weigh what they weigh in other tables."""
+        made, rounds = dict[str, ModelColumn](), []
+        fine = self.rows[work.level.name].fine
+        names = [column.column for column in work.level.columns]
+        for (name, own), codes in zip(work.pieces.items(), fine, strict=True):
+            scale = gaussian_scale(work.detail * work.rho, len(work.pieces), reach)
+            counts = np.bincount(codes[codes >= 0], true.times[codes >= 0], len(own.fine)).astype(np.int64)
+            noisy = counts + self.coins.gaussian(scale, len(counts))
+            made[name] = ModelColumn.measured(own, noisy, float(scale))
+            rounds.append(MeasuringRound((names.index(name),), scale, None, len(counts)))
+        return made, tuple(rounds)
 
     def of_people(self, work: Work, true: WeightedRows, reach: Sensitivity) -> TableSelection:
         """Measure the people, with how many rows they have in the tables below."""
-        limits = WorkLimits(work.level.workload(), work.rounds, work.cells)
+        level, rules = work.level, work.rules
+        limits = WorkLimits(level.workload(), work.rounds, work.cells, zeros=rules.zeros, faint=rules.faint)
         return Search(true, limits, reach, self.coins).adaptive(work.shares(len(true.sizes), reach))
 
     def drawn_people(self, selection: TableSelection, chance: np.random.Generator) -> Codes:
@@ -107,9 +135,16 @@ class Synthesis:
         self, work: Work, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
     ) -> TableSelection:
         """Measure a table below the people, given the rows that were drawn above it."""
-        level = work.level
+        level, rules = work.level, work.rules
         first, above = first_tables(level, work.cells), _predictor_rows(level, synthetic)
-        limits = LevelLimits(level.workload(), work.rounds, work.cells, targets=frozenset(level.targets))
+        limits = LevelLimits(
+            level.workload(),
+            work.rounds,
+            work.cells,
+            zeros=rules.zeros,
+            faint=rules.faint,
+            targets=frozenset(level.targets),
+        )
         start = known_tables(level, above, first, work.cells)
         search = LevelSearch(true, limits, reach, self.coins, first, above, start)
         return search.adaptive(work.shares(len(first), reach))

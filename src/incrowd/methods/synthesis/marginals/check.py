@@ -176,15 +176,15 @@ def _values_problem(statement: Statement, table: pa.Table, model: SyntheticModel
             return Problem(f"column {column.name!r} shows a label that is not declared")
     inside = {*numbers, *(column.name for column in model.columns if column.leaves is not None)}
     for zero in statement.basis.need(MeasureTables).zeros or ():
-        if not set(zero.columns) & inside and _occurs(zero, table):
+        if not set(zero.columns) & inside and occurs(zero, table):
             return Problem("rows show what is declared never to occur")
     for constraint in statement.basis.need(MeasureTables).constraints or ():
-        if _violated(constraint, table, numbers):
+        if violated(constraint, table, numbers):
             return Problem(f"rows contradict a constraint: {constraint}")
     return None
 
 
-def _violated(constraint: NumberConstraint, table: pa.Table, numbers: Mapping[str, DrawnColumn]) -> bool:
+def violated(constraint: NumberConstraint, table: pa.Table, numbers: Mapping[str, DrawnColumn]) -> bool:
     """Whether a row does not fulfil a constraint; rows in which a part of it is missing fulfil it."""
     read = [_numbers(table[name], numbers[name]) for name in constraint.columns]
     if constraint.kind is ConstraintKind.UNIQUE:
@@ -204,7 +204,7 @@ def _numbers(column: pa.ChunkedArray, bounds: DrawnColumn) -> list[Any]:
     return [None if text is None else read(text) for text in pc.cast(plain, pa.string()).to_pylist()]
 
 
-def _occurs(zero: DeclaredZero, table: pa.Table) -> bool:
+def occurs(zero: DeclaredZero, table: pa.Table) -> bool:
     """Whether a row has the labels of a zero."""
     matches = pa.array(np.ones(table.num_rows, np.bool_))
     for name, labels in zip(zero.columns, zero.labels, strict=True):

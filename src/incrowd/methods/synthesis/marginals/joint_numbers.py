@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,11 +19,13 @@ class JointNumbers:
     Numbers are drawn column after column.  Each lies in its class and between the ends that are left by the numbers
     drawn before and the classes of those drawn later.  Where the classes of a row can fulfil every constraint, there
     is always such a number: the lower end of each is the largest of lower ends, pair by pair below every upper end.
+    The numbers of a column in `groups` rise from row to row in each class of a group.
     """
 
     ranges: Mapping[str, NumberRange]
     codes: Mapping[str, Codes]
     constraints: Sequence[NumberConstraint]
+    groups: Mapping[str, Codes] = field(default_factory=dict)
 
     def steps(self, chance: np.random.Generator) -> dict[str, Codes]:
         """Return a number for each column and row, in steps."""
@@ -39,6 +41,8 @@ class JointNumbers:
                 if name in constraint.columns:
                     low, high = self._left(constraint, name, (low, high), ends)
             numbers[name] = number_range.steps(codes, low, high, chance)
+            if name in self.groups:
+                numbers[name] = np.clip(rising(numbers[name], codes, self.groups[name]), low, high)
             ends[name] = numbers[name], numbers[name]
         return numbers
 
@@ -77,6 +81,18 @@ class JointNumbers:
                 least, most = ends[total][0] - most, ends[total][1] - least
             low, high = np.maximum(low, least), np.minimum(high, most)
         return np.where(present, low, own[0]), np.where(present, high, own[1])
+
+
+def rising(steps: Codes, codes: Codes, group: Codes) -> Codes:
+    """Return numbers in an order that rises within the rows of one group and class.
+
+    >>> rising(np.array([7, 5, 6, 9]), np.array([0, 0, 0, 1]), np.array([1, 1, 2, 2])).tolist()
+    [5, 7, 6, 9]
+    """
+    ordered = steps.copy()
+    places = np.lexsort((np.arange(len(steps)), codes, group))
+    ordered[places] = steps[np.lexsort((steps, codes, group))]
+    return ordered
 
 
 def unique_steps(number_range: NumberRange, codes: Codes, chance: np.random.Generator) -> Codes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -165,21 +166,8 @@ class SyntheticModel(ModelFile):
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
-        joint = self._joint(shuffled).steps(chance)
-        arrays = [
-            column.numbers.released(joint[column.name], code)
-            if column.numbers is not None and column.name in joint
-            else column.draw(code, chance)
-            for column, code in zip(self.columns, shuffled, strict=True)
-        ]
+        arrays = drawn_values(self.columns, self.constraints, shuffled, chance)
         return pa.table(arrays, names=[column.name for column in self.columns])
-
-    def _joint(self, codes: Codes) -> JointNumbers:
-        """Return the columns of which a constraint says something, with their classes."""
-        named = {name for constraint in self.constraints for name in constraint.columns}
-        own = [(column, code) for column, code in zip(self.columns, codes, strict=True) if column.name in named]
-        ranges = {column.name: column.numbers for column, _ in own if column.numbers is not None}
-        return JointNumbers(ranges, {column.name: code for column, code in own}, closed_orders(self.constraints))
 
     @property
     def most_rows(self) -> int:
@@ -221,6 +209,28 @@ class SyntheticModel(ModelFile):
             raise InvalidParameter(
                 "this is no model that incrowd wrote: its columns, cliques or tables differ."
             ) from None
+
+
+def drawn_values(
+    columns: Sequence[ModelColumn],
+    constraints: Sequence[NumberConstraint],
+    codes: Codes,
+    chance: np.random.Generator,
+    groups: Mapping[str, Codes] = MappingProxyType({}),
+) -> list[pa.Array]:
+    """Return what rows of some classes show; numbers fulfil constraints, and rise in each group where one is given."""
+    named = {name for constraint in constraints for name in constraint.columns} | groups.keys()
+    own = [(column, code) for column, code in zip(columns, codes, strict=True) if column.name in named]
+    ranges = {column.name: column.numbers for column, _ in own if column.numbers is not None}
+    joint = JointNumbers(
+        ranges, {column.name: code for column, code in own if column.name in ranges}, closed_orders(constraints), groups
+    ).steps(chance)
+    return [
+        column.numbers.released(joint[column.name], code)
+        if column.numbers is not None and column.name in joint
+        else column.draw(code, chance)
+        for column, code in zip(columns, codes, strict=True)
+    ]
 
 
 def _table_model(plain: Mapping[str, Any], columns: Sequence[ModelColumn]) -> TableModel:

@@ -7,6 +7,7 @@ from typing import Any
 from incrowd.core.domain import Type
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
+from incrowd.web.studio.cleaning import cleaning_changes, cleaning_lines, mergeable_values
 from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
@@ -17,7 +18,6 @@ from incrowd.workflows.profile.profile import TableProfile, person_column
 _SUBSETS = 5
 _NUMBERS = ("rows", "population")
 _WORDS = ("name", "period")
-_HOLDER = "by the data holder"
 _BOUNDED = (Type.INTEGER, Type.DECIMAL, Type.DATE)
 MEANING = {
     Role.IDENTIFIER: "names a person; not released",
@@ -76,7 +76,8 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
                 "bounded": str(written.get("type", Type.TEXT)) in _BOUNDED,
                 "outside": str(written.get("outside") or ""),
                 "public": _public(written),
-                "clean": _cleaning(written),
+                "clean": [line.words for line in cleaning_lines(written)],
+                "mergeable": mergeable_values(written),
                 "confirmed": bool((written.get("clean") or {}).get("confirmed")),
                 "drafted": _drafted(written),
                 "guess": None
@@ -99,21 +100,6 @@ def _drafted(section: dict[str, Any]) -> bool:
     parts = [section, *([rule] if isinstance(rule, dict) else [])]
     unconfirmed = bool(clean.get("derived") and not clean.get("confirmed"))
     return unconfirmed or any(part.get("derived") and not part.get("public") for part in parts)
-
-
-def _cleaning(section: dict[str, Any]) -> list[str]:
-    """Return in words how the cells of a column are cleaned; nothing where they are read as they are."""
-    clean, lines = section.get("clean") or {}, []
-    for key, value in clean.items():
-        if isinstance(value, dict):
-            lines += [f"{', '.join(map(str, _list(part)))} → {label}" for label, part in value.items()]
-        elif key not in ("derived", "confirmed"):
-            lines.append(f"{key}: {', '.join(map(str, _list(value)))}")
-    return lines
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _public(section: dict[str, Any]) -> str:
@@ -173,9 +159,7 @@ def _declared(request: PageRequest, file: PolicyFile, place: int, name: str) -> 
     outside = request.form.get(f"outside-{place}")
     if outside is not None and outside != str(declared.get("outside") or ""):
         changes["columns", name, "outside"] = outside or None
-    clean = declared.get("clean") or {}
-    if request.form.get(f"confirm-{place}") and clean.get("derived") and not clean.get("confirmed"):
-        changes["columns", name, "clean", "confirmed"] = _HOLDER
+    changes |= cleaning_changes(request, file, place, name)
     source = request.form.get(f"source-{place}", "").strip()
     if source and source != _public(declared):
         marked = [key for key in ((), ("hierarchy",)) if (file.at("columns", name, *key) or {}).get("derived")]

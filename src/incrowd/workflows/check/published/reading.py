@@ -39,12 +39,15 @@ _HIDDEN = frozenset(
     ("", "*", "**", "***", ".", "..", "...", "…", "•", ":", ":c", "/", "#", "?", "x", "xx", "c", "s", "d", "(c)", "(s)")
 ) | frozenset(("(d)", "n/a", "na", "n.a.", "suppressed", "confidential", "geheim", "g", "secret", "vertrouwelijk"))
 _HIDDEN |= frozenset(
-    ("k. a.", "k.a.", "keine angabe", "n. v.", "n.v.", "s/d", "s.d.", "sin datos", "n.d.", "n. d.", "nd", "nc")
+    ("k. a.", "k.a.", "keine angabe", "n. v.", "n.v.", "s/d", "s.d.", "sin datos", "n.d.", "n. d.", "nd", "nc", ": c")
 )
+_HIDDEN |= frozenset(("gizli", "belirsiz", "απόρρητο", "конф.", "sigiloso", "riservato", "skryto", "i.d.", "秘", "q"))
 _STARS = frozenset(("*", "**", "***", "..", "…", "•"))
 _DASHES = frozenset(("-", "–", "—", "--", "−"))
 _SPACES = dict.fromkeys(map(ord, "\u00a0\u2009\u202f\u2007"), " ")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
+_FLAG = re.compile(r"(?<=\d)\s*(?:[bdefinprsuz]{1,2}|\([a-z0-9]\)|[†‡¹²³])$")
+"""What offices write behind a number: provisional, revised, estimated, or the sign of a footnote."""
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[., '’]\d{3})+")
 _BELOW = re.compile(
     r"(<|≤|<=|under|below|less than|fewer than|unter|weniger als|moins de|menos de|minder dan|meno di)\s*(\d+)",
@@ -61,19 +64,27 @@ _COUNTS = re.compile(
 
 _TOTALS = re.compile(
     r"totals?|sum|all|overall|(ins)?gesamt|zusammen|summe|alle|ensemble|tous|toutes|somme|totaal|som|alles|suma|todos|"
-    r"todas|totale|tutti|somma|razem|ogółem|totalt|samtliga|summa|yhteensä|celkem|összesen|[*∑σ]"
+    r"todas|totale|tutti|somma|razem|ogółem|totalt|samtliga|summa|yhteensä|celkem|összesen|[*∑σ]|_t|toplam|tümü|hepsi|"
+    r"soma|σύνολο|всего|итого|общо|усього|ukupno|skupaj|spolu|kopā|kokku|alls|總計|总计|合计|合計|総数|計|합계|계|المجموع|कुल"
 )
 """First or last words of the labels of totals, in the languages of those who publish tables."""
+
+_TOTAL_PHRASES = frozenset(("i alt", "iš viso", "au total", "en total", "grand total"))
+_SDMX_VALUE = "OBS_VALUE"
+_SDMX_NOTES = frozenset(("DATAFLOW", "STRUCTURE", "STRUCTURE_ID", "STRUCTURE_NAME", "ACTION", "LAST UPDATE"))
+_SDMX_NOTES |= frozenset(("OBS_FLAG", "OBS_STATUS", "CONF_STATUS", "UNIT_MULT", "DECIMALS", "TIME_FORMAT"))
+"""Columns of SDMX-CSV that say something of a cell or of the file, and are not labels."""
 
 
 def is_total(label: str) -> bool:
     """Whether a label names a total.
 
-    >>> is_total("Total"), is_total("Insgesamt (2024)"), is_total("Totnes")
-    (True, True, False)
+    >>> is_total("Total"), is_total("Insgesamt (2024)"), is_total("GENEL TOPLAM"), is_total("I alt"), is_total("Totnes")
+    (True, True, True, True, False)
     """
     words = label.strip().casefold().replace(":", " ").replace("(", " ").split()
-    return bool(words) and any(_TOTALS.fullmatch(word) for word in (words[0], words[-1]))
+    named = any(_TOTALS.fullmatch(word) for word in (*words[:1], *words[-1:]))
+    return named or " ".join(words) in _TOTAL_PHRASES
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ def read_cell(text: str | None) -> Shown | None:
     >>> read_cell("1 234").low, read_cell("<5").high, read_cell("*").number, read_cell("Berlin")
     (Fraction(1234, 1), Fraction(4, 1), False, None)
     """
-    plain = ("" if text is None else text).translate(_SPACES).strip()
+    plain = _FLAG.sub("", ("" if text is None else text).translate(_SPACES).strip())
     if plain in _DASHES:
         return Shown(None, None, plain, dash=True)
     if plain.casefold() in _HIDDEN:
@@ -151,6 +162,8 @@ def read_published(source: str, options: SourceOptions = DEFAULTS, value: str | 
     names, columns = _grid(source, replace(guessed_options(source, options), nulls=(), decimal=None, thousands=None))
     if len(names) < 2 or not columns[0]:
         raise InvalidParameter("this is not a table of counts: it needs a column of labels and a column of numbers.")
+    names, columns = _without_attributes(names, columns)
+    value = _SDMX_VALUE if value is None and _SDMX_VALUE in names else value
     columns, notes = _without_headings(columns)
     numeric = _numeric(columns)
     if value is not None:
@@ -200,6 +213,18 @@ def _grid(source: str, options: SourceOptions) -> tuple[list[str], list[list[str
     width = len(form.names)
     rows = [[*record, *[""] * width][:width] for record in records[1:]]
     return list(form.names), [[row[place] for row in rows] for place in range(width)]
+
+
+def _without_attributes(names: list[str], columns: list[list[str | None]]) -> tuple[list[str], list[list[str | None]]]:
+    """Return SDMX-CSV without columns that are not labels of cells, and those with the same code in every row."""
+    if _SDMX_VALUE not in names:
+        return names, columns
+    labels = [
+        (name, column)
+        for name, column in zip(names, columns, strict=True)
+        if name == _SDMX_VALUE or (name.upper() not in _SDMX_NOTES and len(set(column)) > 1)
+    ]
+    return [name for name, _ in labels], [column for _, column in labels]
 
 
 def _without_headings(columns: list[list[str | None]]) -> tuple[list[list[str | None]], tuple[str, ...]]:

@@ -1,0 +1,50 @@
+"""The encoding of text is guessed by the alphabets of the languages that are written in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from incrowd.engines.readers.encodings import likely_encoding
+
+TEXTS = {
+    "cp1252": (
+        "Straße;Größe;Mädchen",
+        "Département;marié(e);célibataire;Rhône;Isère;garçon",
+        "Forlì;Cesena;papà;perché;città;€ 12,00",
+        "Göteborg;Kön;Mölndal;Härryda;Öckerö",
+        "Ærø;Køn;Åbyhøj;Trøjborg",
+        "Años;Número;Cáceres;Logroño",
+        "São João;Conceição;Évora;género",
+        "Þórður;Ísafjörður;býr",
+        "Zürich;Genève;città;Straße;Prévôté;Graubünden",
+        "l’été – “oui”; café",
+    ),
+    "cp1250": (
+        "Rodné číslo;Příjmení;Pohlaví;žena;muž;Břeclav;Vyškov;Kč",
+        "środa;piątek;mężczyzna;żonaty;Położniczy",
+        "Születési idő;Lakóhely;nő;férfi;Győr;Hűvösvölgy",
+        "Priezvisko;Dátum narodenia;Košice;ľudia;vŕba",
+        "Županija;Šibenik;Čakovec;Đurđevac;rođenja",
+        "Judeţ;Braşov;Iaşi;Timişoara;căsătorit;în",
+        "Občina;Škofja Loka;Žalec;Čatež",
+    ),
+    "iso8859_2": ("Rodné číslo;žena;muž;Břeclav;Vyškov", "środa;piątek;mężczyzna;żonaty;Położniczy"),
+    "cp1254": ("Adı Soyadı;Doğum tarihi;Başvuru günü;Kadın", "Şişli;Beşiktaş;Üsküdar"),
+    "cp1257": ("Vārds;Rīga;Jūrmala;dzimšanas;pilsēta", "Pavardė;Šiauliai;Panevėžys;įstaiga;ąžuolas"),
+    "cp850": ("Straße;Größe;Mädchen;München", "Département;marié;Rhône;Forêt"),
+    "cp1251": ("Пациент;диагноз;город;Москва;женщина", "пол;възраст;община;София"),
+    "koi8_r": ("Пациент;диагноз;город;Москва;женщина;мужчина",),
+    "cp1253": ("Φύλο;Ηλικία;Ημερομηνία γέννησης;Πόλη;Θεσσαλονίκη",),
+}
+CASES = [(encoding, text) for encoding, texts in TEXTS.items() for text in texts]
+
+
+@pytest.mark.parametrize(("encoding", "text"), CASES, ids=[f"{name}-{text[:8]}" for name, text in CASES])
+@pytest.mark.parametrize("lines", [1, 40])
+def test_the_encoding_of_a_language_is_recognized_in_one_line_and_in_many(encoding: str, text: str, lines: int) -> None:
+    assert likely_encoding("\n".join([text] * lines).encode(encoding)) == encoding
+
+
+def test_a_few_foreign_names_do_not_hide_the_language() -> None:
+    lines = [*["Rodné číslo;Příjmení;Břeclav;žena"] * 30, "Jürgen Groß"]
+    assert likely_encoding("\n".join(lines).encode("cp1250")) == "cp1250"
