@@ -32,6 +32,7 @@ from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
 from incrowd.methods.histograms.continual.steps import RunningNoise
 from incrowd.methods.histograms.continual.strategies import Estimates, Pattern, Strategy, matrix_of, sensitivity
 from tests.coins import ScriptedCoins
+from tests.statistics.alarm import FALSE_ALARM
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_series.json").read_text(encoding="utf-8"))
 NAMES = {
@@ -119,6 +120,24 @@ def test_no_pattern_moves_more_than_the_sensitivity(strategy: Strategy) -> None:
             apart=apart,
         )
         assert slow_squared(step.choice(1).step(Pattern(1, participations, apart)), 1) == bound
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_intervals_hold_each_number_and_all_of_them_at_once(strategy: Strategy) -> None:
+    """Errors are sums of fresh noise, so they are drawn as such; 2,000 series, of which 5 % may miss (Hoeffding)."""
+    periods, series = 24, 2000
+    method = running(strategy.value, periods=periods, window=6)
+    step, matrix = method.choice(1).step(Pattern(1)), matrix_of(strategy, periods, 6)
+    estimates = Estimates.of(matrix, tuple(range(periods)), 6)
+    noise = np.random.default_rng(11).normal(0, float(step.scale), (periods, series))
+    slack = math.sqrt(math.log(1 / FALSE_ALARM) / (2 * series))
+    kinds = (estimates.counts, estimates.totals, estimates.windows)
+    for rows, alone, together in zip(kinds, (step.alone, step.totals, step.windows), step.together, strict=True):
+        errors = np.abs(rows @ noise)
+        worst = errors[np.argmax((rows**2).sum(axis=1))]
+        assert np.mean(worst > alone) <= 0.05 + slack
+        assert np.mean((errors > together).any(axis=0)) <= 0.05 + slack
+        assert np.mean(worst > alone) >= 0.05 - slack  # and no wider than needed
 
 
 def test_rho_of_a_target_is_the_one_of_the_reference() -> None:

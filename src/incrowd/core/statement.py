@@ -28,6 +28,8 @@ class Statement:
     roles: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
     period: ReadPeriod | None = None
+    cliques: tuple[tuple[str, ...], ...] = ()
+    """The columns of the tables of an earlier model that the release started from."""
 
     @property
     def steps(self) -> tuple[Step, ...]:

@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from incrowd.drawing.markup import joined, tag
 
+_DASHED = {"fill": "none", "stroke": "#b35900", "stroke_width": 1, "stroke_dasharray": "4 3"}
 _WIDE, _TALL, _GAP, _TITLE, _ACROSS = 220, 84, 16, 18, 3
 
 
@@ -18,6 +19,8 @@ class Multiple:
 
     name: str
     points: Sequence[tuple[int, float]]
+    smooth: Sequence[float] = ()
+    """A second line over the same periods, drawn thin: what the points become under a constraint."""
 
 
 def multiples(title: str, charts: Sequence[Multiple], within: float, periods: int) -> Markup:
@@ -61,7 +64,30 @@ def _chart(chart: Multiple, ends: tuple[float, float], within: float, periods: i
         parts.append(tag("polygon", points=" ".join((*above, *below)), class_="band"))
         line = " ".join(f"{x(period)},{y(value)}" for period, value in run)
         parts.append(tag("polyline", points=line, class_="line"))
+    if chart.smooth:
+        line = " ".join(
+            f"{x(period)},{y(value)}" for (period, _), value in zip(chart.points, chart.smooth, strict=True)
+        )
+        parts.append(tag("polyline", points=line, class_="smooth", **_DASHED))
     return parts
+
+
+def rising(values: Sequence[float]) -> list[float]:
+    """Return the nearest numbers that are at least 0 and never fall, by pooling neighbors that would.
+
+    Source: Barlow, Bartholomew, Bremner & Brunk 1972: the projection is never further from any rising truth.
+
+    >>> rising([-3.0, 5.0, 3.0, 9.0])
+    [0.0, 4.0, 4.0, 9.0]
+    """
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        total, size = value, 1
+        while pools and pools[-1][0] * size > total * pools[-1][1]:
+            before = pools.pop()
+            total, size = total + before[0], size + before[1]
+        pools.append((total, size))
+    return [max(0.0, total / size) for total, size in pools for _ in range(size)]
 
 
 def _runs(points: Sequence[tuple[int, float]]) -> list[list[tuple[int, float]]]:

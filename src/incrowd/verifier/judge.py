@@ -17,7 +17,7 @@ from incrowd.core.domain import Type
 from incrowd.core.loss import RobustlySampled, Sequence
 from incrowd.core.schema import Role
 from incrowd.core.statement import Statement
-from incrowd.core.steps.around import Compare, gate_of, own_steps, period_of, steps_around
+from incrowd.core.steps.around import Compare, StartFromModel, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.rows import KeepRows, Recode, keeps_rows_of
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.core.unit import Adjacency, Kind
@@ -110,7 +110,9 @@ def statement_of(certificate: Certificate) -> Statement:
     declared = certificate.schema.columns
     roles, types = ({column.name: getattr(column, name) for column in declared} for name in ("role", "type"))
     released, period = certificate.schema.released, period_of(certificate.steps)
-    return Statement(basis, certificate.claims, released, certificate.evidence, roles, types, period)
+    start = next((step for step in steps_around(certificate.steps) if isinstance(step, StartFromModel)), None)
+    cliques = () if start is None else start.cliques
+    return Statement(basis, certificate.claims, released, certificate.evidence, roles, types, period, cliques)
 
 
 def _basis(certificate: Certificate) -> ClaimBasis:
@@ -247,6 +249,8 @@ def check_steps(statement: Statement, check: Check) -> Problem | None:
     gate = gate_of(statement.steps)
     if gate is not None and not gate.settled:
         return Problem("its consent gate has no run and no registry snapshot")
+    if gate is not None and not all(step.prices_withdrawals for step in statement.steps):
+        return Problem("people may withdraw after they were counted, and its noise was not planned for that")
     period = period_of(statement.steps)
     if unit.kind is Kind.PERSON_PERIOD and period is None:
         return Problem("it protects a person in a period, and its steps name no period")

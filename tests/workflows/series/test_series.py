@@ -387,7 +387,7 @@ def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
     statement = statement_of(read_certificate(tmp_path / "out" / MONTHS[1]))
     table = CHECK.reopen(statement, (tmp_path / "out" / MONTHS[1] / "data.csv",)).table
     assert CHECK.recount(statement, RunningCounts(table)) is None
-    for name in ("measured", "count", "total", "window", "number"):
+    for name in ("measured", "count", "total", "window", "number", "count_within", "total_within", "window_within"):
         column = table[name].to_numpy().copy()
         column[-1] += 9 * 4096 if name == "measured" else 9
         forged = table.set_column(table.column_names.index(name), name, pa.array(column))
@@ -407,8 +407,8 @@ def test_a_certificate_of_a_series_cannot_praise_itself(tmp_path: Path) -> None:
     plain = run.certificate.to_json()
     require_all_caught(plain)
     noise = next(place for place, step in enumerate(plain["steps"]) if step["step"] == "noise over periods")
-    for number in ("alone", "totals", "windows"):
-        assert caught(refolded(placed(plain, ("steps", noise, number), 2))) == "steps", number
+    for number in (("alone",), ("totals",), ("windows",), ("together", 0), ("together", 2)):
+        assert caught(refolded(placed(plain, ("steps", noise, *number), 2))) == "steps", number
     with pytest.raises(InvalidParameter, match="added or removed"):
         refolded(placed(plain, ("guarantee", "unit", "adjacency"), "replace-one"))
     other = placed(plain, ("steps", 0, "label"), MONTHS[2])

@@ -279,6 +279,31 @@ class Compare(Step):
         return replace(claim, not_protected=(*claim.not_protected, REFUSABLE))
 
 
+@dataclass(frozen=True)
+class StartFromModel(Step):
+    """A new model starts from one that was published of an earlier period, and so is public.
+
+    Guarantee: unchanged.  What a release does may depend on earlier outputs (Rogers, Roth, Ullman & Vadhan 2016); both
+    were charged.  `cliques` are the columns of the tables that are taken over.
+    """
+
+    kind: ClassVar[str] = "start from an earlier model"
+    title: ClassVar[str] = "Start from an earlier model"
+
+    period: str
+    release: str
+    digest: str
+    cliques: tuple[tuple[str, ...], ...]
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"The model of {self.period} was used as published (release {self.release}, certificate "
+            f"{self.digest[:16]}…), at no further cost: the new one is nearest to it among those that fit the new "
+            "noisy tables."
+        )
+
+
 UNCHECKED_CODE = Assumption(
     "outside-code",
     "the code of the named distribution does what its steps say: incrowd did not check it",
@@ -314,7 +339,16 @@ class OutsideCode(Step):
         return replace(claim, preconditions=(*assumed([UNCHECKED_CODE]), *claim.preconditions))
 
 
-AROUND: tuple[type[Step], ...] = (ConsentGate, ReadPeriod, HoldOut, Rerun, ChosenByScores, Compare, OutsideCode)
+AROUND: tuple[type[Step], ...] = (
+    ConsentGate,
+    ReadPeriod,
+    HoldOut,
+    Rerun,
+    ChosenByScores,
+    StartFromModel,
+    Compare,
+    OutsideCode,
+)
 
 
 def own_steps(steps: tuple[Step, ...]) -> tuple[Step, ...]:

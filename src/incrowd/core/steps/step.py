@@ -99,6 +99,11 @@ class Step:
     """Whether what it guarantees is guaranteed for all releases of a series together."""
 
     @property
+    def prices_withdrawals(self) -> bool:
+        """Whether it covers people who withdraw after they were counted: a single release reads none of them."""
+        return not self.whole_series
+
+    @property
     def open_columns(self) -> tuple[str, ...]:
         """The columns whose labels it makes itself: open at the ends, also where the values are numbers."""
         return ()

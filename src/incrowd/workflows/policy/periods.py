@@ -92,13 +92,16 @@ def _down(section: Any) -> Amount:
     return Amount.down(section.epsilon, section.delta)
 
 
-def settled_method(method: Method, section: PeriodSection, calendar: Calendar, schema: Schema) -> Method:
+def settled_method(
+    method: Method, section: PeriodSection, calendar: Calendar, schema: Schema, *, purpose: bool = False
+) -> Method:
     """Return the method of one release; where all are charged together, with parameters that this total affords.
 
-    A method of running counts plans its whole series itself, and is told how many periods there are.
+    A method of running counts plans its whole series itself: how many periods there are is part of its plan, and that
+    people can withdraw where the policy has a purpose.
     """
     if getattr(method, "running", False):
-        return _running(method, section, calendar)
+        return _running(method, section, calendar, purpose=purpose)
     if section.charge == "period":
         if section.spare:
             raise InvalidParameter("spare runs are priced with charge: series only: leave spare out.")
@@ -114,7 +117,7 @@ def settled_method(method: Method, section: PeriodSection, calendar: Calendar, s
     return _share(method, schema, releases)
 
 
-def _running(method: Method, section: PeriodSection, calendar: Calendar) -> Method:
+def _running(method: Method, section: PeriodSection, calendar: Calendar, *, purpose: bool) -> Method:
     if section.spare or (section.charge == "period" and "charge" in section.model_fields_set):
         raise InvalidParameter(f"{method.name} is one plan for all periods, charged at once and without spare runs.")
     if calendar.undated is Undated.UNKNOWN:
@@ -124,7 +127,9 @@ def _running(method: Method, section: PeriodSection, calendar: Calendar) -> Meth
         raise InvalidParameter(
             f"release: periods: is {stated}, but there are {calendar.size} from {calendar.first} to {calendar.last}."
         )
-    return _with(method, periods=calendar.size)
+    if getattr(method, "withdrawals", False) and not purpose:
+        raise InvalidParameter("release: withdrawals: is for policies with a purpose, which set it: leave it out.")
+    return _with(method, periods=calendar.size, withdrawals=purpose)
 
 
 def _share(method: Method, schema: Schema, releases: int) -> Method:

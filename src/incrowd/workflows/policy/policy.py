@@ -296,7 +296,7 @@ def _released(
         return None, calendar
     method = with_population(with_files(method_of(document, where, schema), folder), schema, folder)
     if section.period is not None and calendar is not None:
-        return settled_method(method, section.period, calendar, schema), calendar
+        return settled_method(method, section.period, calendar, schema, purpose=section.purpose is not None), calendar
     if method.running:
         raise InvalidParameter(f"{method.name} counts over periods: add period: with column, every, first and last.")
     return method, None

@@ -41,6 +41,7 @@ from incrowd.workflows.release.certify import PlanFacts, columns_of, dataset_of
 from incrowd.workflows.release.differences import Earlier
 from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
+from incrowd.workflows.release.prior import EarlierModel
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
 
 
@@ -49,13 +50,15 @@ class Background:
     """What the ledger and the consent registry say before a release, each read once.
 
     `ledger` is None where none was ever made, `consent` where the policy names no purpose.  `earlier` are the releases
-    that the new one is compared with.  `period` is the one that is read and charged, where the policy has periods.
+    that the new one is compared with.  `period` is the one that is read and charged, where the policy has periods, and
+    `model` that of an earlier period, from which a synthesis starts.
     """
 
     ledger: Ledger | None = None
     consent: ConsentSnapshot | None = None
     earlier: tuple[Earlier, ...] = ()
     period: PeriodCharge | None = None
+    model: EarlierModel | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,16 +189,24 @@ def prepare(
     table = Table(policy.schema, rows, engine)
     if policy.plan.examine is not None:
         policy.plan.examine(table)
-    opened: Any = _running(policy, ledger, table) if policy.method.running else table
+    opened: Any = _running(policy, ledger, table, order.background.consent) if policy.method.running else table
+    if order.background.model is not None:
+        opened = _started(table, order.background.model)
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
     return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
 
 
-def _running(policy: Policy, ledger: Ledger, table: Table) -> Any:
+def _started(table: Table, earlier: EarlierModel) -> Any:
+    from incrowd.methods.synthesis.marginals.prior import PriorRows
+
+    return PriorRows(table, earlier.model)
+
+
+def _running(policy: Policy, ledger: Ledger, table: Table, consent: ConsentSnapshot | None) -> Any:
     from incrowd.workflows.release.running import running_rows
 
-    return running_rows(policy, ledger, table)
+    return running_rows(policy, ledger, table, consent)
 
 
 def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.table import Table
 from incrowd.errors import InvalidParameter, Refused
-from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
+from incrowd.methods.histograms.continual.running import ConsentAnswers, PastPeriod, RunningRows
+from incrowd.workflows.consent.snapshot import ConsentSnapshot
 from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.release.recover import hidden_releases
 
 
-def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
+def running_rows(policy: Policy, ledger: Ledger, table: Table, admission: ConsentSnapshot | None) -> RunningRows:
     """Return the rows of a period with its past: the periods whose release was delivered.
 
     A missing period counts as one without rows: nothing of it was published, and nothing of it enters later.
@@ -23,11 +24,6 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
     calendar, label = policy.calendar, policy.period
     if calendar is None or label is None:
         raise InvalidParameter(f"{policy.method.name} counts over periods: release one with incrowd series run.")
-    if policy.gate is not None:
-        raise InvalidParameter(
-            f"{policy.method.name} keeps people counted who withdraw later, so it cannot follow a purpose: release "
-            "period by period with another method."
-        )
     _require_delivered(policy, ledger)
     number = calendar.labels.index(label) + 1
     past = tuple(sorted(_past(policy, ledger), key=lambda period: period.number))
@@ -37,7 +33,7 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
             "stays missing. Nothing was charged."
         )
     marks = FingerprintFile.of(policy)
-    running = RunningRows(table, number, label, past, marks.key())
+    running = RunningRows(table, number, label, past, marks.key(), None if admission is None else _answers(admission))
     other_key = next((period for period in past if period.people and period.mark != running.mark), None)
     if other_key is not None:
         raise Refused(
@@ -46,6 +42,19 @@ def running_rows(policy: Policy, ledger: Ledger, table: Table) -> RunningRows:
             "Put the file back from a copy."
         )
     return running
+
+
+def _answers(admission: ConsentSnapshot) -> ConsentAnswers:
+    """Return what the registry says now of people who were counted before, whether or not they have a row today."""
+
+    def linked(name: str) -> tuple[str, str]:
+        subject = admission.key.linked(name)
+        return subject.pseudonym, subject.alike
+
+    def stands(pseudonym: str, alike: str) -> bool:
+        return pseudonym in admission.subjects and not admission.unlinked.excludes(pseudonym, alike)
+
+    return ConsentAnswers(linked, stands)
 
 
 def _runs(policy: Policy, ledger: Ledger) -> dict[str, list[dict[str, str]]]:

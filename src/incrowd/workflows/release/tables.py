@@ -52,6 +52,7 @@ from incrowd.workflows.release.differences import (
 from incrowd.workflows.release.keyed import alone_with, finished, key_digest
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
+from incrowd.workflows.release.prior import earlier_model
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 
@@ -265,8 +266,9 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
     if not terms.anyway:
         require_linked(policy, earlier)
-    background = Background(ledger, admit(policy, data), earlier, terms.period)
-    steps = (*held_out_steps(terms), *selected(policy, background, terms), *_compared(policy, earlier))
+    background = Background(ledger, admit(policy, data), earlier, terms.period, earlier_model(policy, ledger))
+    start = () if background.model is None else (background.model.step,)
+    steps = (*held_out_steps(terms), *selected(policy, background, terms), *start, *_compared(policy, earlier))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
     if not terms.anyway:
         require_lineage(policy, ledger, background.consent)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from incrowd.core.certificate import Certificate
 from incrowd.core.codec import RepeatedKey, encode, unrepeated
 from incrowd.core.limits import CERTIFICATE_BYTES, check_depth, check_size
-from incrowd.core.steps.around import OutsideCode, gate_of, own_steps, period_of, steps_around
+from incrowd.core.steps.around import OutsideCode, StartFromModel, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.choices import LevelsByLook
 from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import walk
@@ -421,6 +421,9 @@ def _charge(certificate: Certificate, ledger: Ledger) -> str | None:
         problem = look_problem(look, certificate.dataset.name, ledger)
         if problem is not None or look.entry >= anchor.sequence:
             return f"the levels are claimed to come from a private preview: {problem or 'its entry is later'}"
+    for start in (step for step in certificate.steps if isinstance(step, StartFromModel)):
+        if start.digest not in ledger.conclusions(start.release):
+            return f"the model of {start.period} that it started from is not one of a release in this ledger"
     concluded = ledger.conclusions(id_)
     if digest not in concluded:
         return "the ledger does not record this certificate for the charge" if concluded else _OPEN

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import Count, ListedBins
 from incrowd.core.unit import Kind
 from incrowd.core.words import counted
-from incrowd.drawing.markup import Description, figure, table
-from incrowd.drawing.multiples import Multiple, multiples
+from incrowd.drawing.markup import Description, figure, joined, table
+from incrowd.drawing.multiples import Multiple, multiples, rising
 from incrowd.drawing.picture import Picture
-from incrowd.methods.histograms.continual.running import COLUMNS, KINDS, MEASURED, NUMBER, PERIOD, RunningCounts
+from incrowd.methods.histograms.continual.running import (
+    COLUMNS,
+    KINDS,
+    MEASURED,
+    NUMBER,
+    PERIOD,
+    WITHIN,
+    RunningCounts,
+)
 from incrowd.methods.histograms.continual.steps import LimitPeriods, RunningNoise
 from incrowd.methods.histograms.continual.strategies import Strategy
 from incrowd.methods.histograms.shared.check import bins_problem
@@ -68,6 +78,13 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     columns, size, apart = np.array(slow_matrix(step), np.int64), step.periods, step.apart
     inner = columns @ columns.T
     times = min(1 + (size - 1) // apart, step.participations or size)
+    if step.withdrawals:
+        added, events = slow_squared(replace(step, withdrawals=None), rows), (times * rows) ** 2
+        pairs_ = [(int(inner[i, i]), int(inner[j, j]), int(inner[i, j])) for i in range(size) for j in range(i, size)]
+        longest = max(own for own, _, _ in pairs_)
+        alone = max(longest, *(one + other - 2 * both for one, other, both in pairs_))
+        opposed = max(0, *(-both for _, _, both in pairs_))
+        return min(events * alone, added + events * (longest + 2 * opposed))
     if times == size:
         return rows**2 * int(inner[inner > 0].sum())
     best: dict[tuple[int, int], int] = {}
@@ -79,22 +96,34 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     return rows**2 * sum(max(0, best[min(p, q) * apart, abs(p - q) * apart]) for p, q in pairs)
 
 
-def slow_within(step: RunningNoise) -> tuple[int, int, int]:
-    """Return within what 95 % of the numbers of the worst period lie: each one, totals, windows; by substitution."""
-    size, matrix = step.periods, np.array(slow_matrix(step), np.float64).T
+def slow_norms(step: RunningNoise, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the norms of the numbers of each of these periods (each one, totals, windows), by substitution."""
+    matrix, size = np.array(slow_matrix(step), np.float64).T[np.ix_(numbers - 1, numbers - 1)], len(numbers)
     counts = np.zeros((size, size))
     for row in range(size):
         counts[row] = ((np.arange(size) == row) - matrix[row, :row] @ counts[:row]) / matrix[row, row]
     totals = np.cumsum(counts, axis=0)
-    earlier = np.concatenate([np.zeros((min(step.window, size), size)), totals])[:size]
-    factor = 1.959964 if step.scale > _WIDE else math.sqrt(2.0 * math.log(40.0))
-    worst = [float(np.sqrt((rows**2).sum(axis=1)).max()) for rows in (counts, totals, totals - earlier)]
-    alone, whole, windows = (math.ceil(factor * float(step.scale) * norm) for norm in worst)
-    return alone, whole, windows
+    recent = (numbers[:, None] >= numbers) & (numbers[:, None] < numbers + step.window)
+    kinds = (counts, totals, recent.astype(np.float64) @ counts)
+    norms: NDArray[np.float64] = np.stack([np.sqrt((rows**2).sum(axis=1)) for rows in kinds])
+    return norms
 
 
-def _within(step: RunningNoise) -> tuple[int, int, int]:
-    return step.alone, step.totals, step.windows
+def slow_factor(step: RunningNoise, numbers: int) -> float:
+    """Return how many standard errors so many numbers stay within, all of them in 95 % of cases."""
+    normal = -NormalDist().inv_cdf(1 / (40 * numbers))
+    return normal if step.scale > _WIDE else math.sqrt(2.0 * math.log(40.0 * numbers))
+
+
+def slow_within(step: RunningNoise, cells: int) -> tuple[int, ...]:
+    """Return within what 95 % of the numbers of the worst period lie, of each kind; and all of a kind at once."""
+    worst = float(step.scale) * slow_norms(step, np.arange(1, step.periods + 1)).max(axis=1)
+    factors = slow_factor(step, 1), slow_factor(step, step.periods * cells)
+    return tuple(math.ceil(factor * float(norm)) for factor in factors for norm in worst)
+
+
+def _within(step: RunningNoise) -> tuple[int, ...]:
+    return step.alone, step.totals, step.windows, *step.together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +135,7 @@ class RunningCheck(Check):
         noise, limit, unit = basis.need(RunningNoise), basis.find(LimitPeriods), basis.unit
         if noise.periods > _MOST:
             return Problem("the series is too long to recompute its noise", undecided=True)
-        pattern = noise.participations, noise.apart
+        pattern, cells = (noise.participations, noise.apart), basis.need(Count).size or 1
         if unit.kind is Kind.PERSON_PERIOD:
             return Problem("running counts protect a person over all periods")
         if ((None, 1) if limit is None else (limit.participations, limit.apart)) != pattern:
@@ -114,7 +143,7 @@ class RunningCheck(Check):
         squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:
             return Problem(f"one person can change the squares by {squared}, and the noise covers {noise.squared}")
-        if any(abs(stated - own) > 1 for stated, own in zip(_within(noise), slow_within(noise), strict=True)):
+        if any(abs(stated - own) > 1 for stated, own in zip(_within(noise), slow_within(noise, cells), strict=True)):
             return Problem("numbers lie within other distances of the truth than the noise makes")
         return bins_problem(statement, (ListedBins.ALL,))
 
@@ -133,7 +162,7 @@ class RunningCheck(Check):
 
     def outcomes(self, statement: Statement, table: pa.Table) -> Iterator[CheckOutcome]:
         """Compare columns, cells and numbers of a table with the statement."""
-        expected = [PERIOD, NUMBER, *statement.released, MEASURED, *COLUMNS.values()]
+        expected = [PERIOD, NUMBER, *statement.released, MEASURED, *COLUMNS.values(), *WITHIN.values()]
         other = table.column_names != expected
         columns = Problem("the columns are not those that the certificate says are released") if other else None
         yield CheckOutcome("columns in the file", columns, "they are the released ones and the numbers, and no others")
@@ -180,8 +209,11 @@ class RunningCheck(Check):
         windows = np.array(
             [counts[(numbers <= number) & (numbers > number - step.window)].sum(axis=0) for number in numbers]
         )
-        for kind, values in zip(KINDS, (counts, totals, windows), strict=True):
-            stated = table[COLUMNS[kind]].to_numpy().reshape(values.shape)
+        widths = slow_factor(step, 1) * float(step.scale) * slow_norms(step, numbers)
+        for kind, values, width in zip(KINDS, (counts, totals, windows), widths, strict=True):
+            stated, within = (table[names[kind]].to_numpy().reshape(values.shape) for names in (COLUMNS, WITHIN))
+            if not np.all(np.abs(within - width[:, None]) <= _NEAR + 1e-6 * width[:, None]):
+                return Problem(f"some interval in {WITHIN[kind]!r} is not the one that the noise makes")
             if not np.all(np.abs(stated - values) <= _NEAR + 1e-6 * np.abs(values)):
                 return Problem(f"some number in {COLUMNS[kind]!r} does not follow from what was measured")
         return None
@@ -225,7 +257,11 @@ def read(file: Path) -> pa.Table:
     parse = csv.ParseOptions(delimiter="\t" if file.suffix == ".tsv" else ",", newlines_in_values=True)
     with csv.open_csv(file, parse_options=parse) as reader:
         names = reader.schema.names
-    types = {NUMBER: pa.int64(), MEASURED: pa.int64(), **dict.fromkeys(COLUMNS.values(), pa.float64())}
+    types = {
+        NUMBER: pa.int64(),
+        MEASURED: pa.int64(),
+        **dict.fromkeys((*COLUMNS.values(), *WITHIN.values()), pa.float64()),
+    }
     convert = csv.ConvertOptions(
         column_types={name: types.get(name, pa.string()) for name in names},
         strings_can_be_null=True,
@@ -252,21 +288,41 @@ class RunningPicture(Picture):
         numbers = published[NUMBER].to_pylist()[::size]
         if len(numbers) < 2:
             return None
-        values = published[COLUMNS["periods"]].to_numpy().reshape(len(numbers), size)
         labels = list(zip(*(published[name].to_pylist()[:size] for name in output.labels), strict=True))
+        values, totals = (published[COLUMNS[kind]].to_numpy().reshape(len(numbers), size) for kind in KINDS[:2])
         largest = np.sort(np.argsort(-np.abs(values).sum(axis=0), kind="stable")[:_SHOWN])
         names = {place: ", ".join(map(_label, labels[place])) for place in largest}
-        charts = [
-            Multiple(name, [(number, float(values[row, place])) for row, number in enumerate(numbers)])
-            for place, name in names.items()
+        lines = {place: list(zip(numbers, values[:, place].tolist(), strict=True)) for place in names}
+        sums = {place: list(zip(numbers, totals[:, place].tolist(), strict=True)) for place in names}
+        charts = [Multiple(names[place], line) for place, line in lines.items()]
+        rising_charts = [
+            Multiple(names[place], line, () if step.withdrawals else rising([value for _, value in line]))
+            for place, line in sums.items()
         ]
         what = "All cells" if len(charts) == size else f"The {len(charts)} largest of {size:,} cells"
-        rows = [[names[place], f"{values[-1, place]:,.0f}"] for place in largest]
         caption = f"{what}, period by period; the band is ± {step.alone:,} (95 % of numbers)."
-        return figure(
-            multiples(caption, charts, float(step.alone), step.periods),
-            caption,
-            table("Counts of the last period", [", ".join(output.labels), "Count"], rows),
+        whole = (
+            f"Totals of these cells; the band is ± {step.totals:,}."
+            if step.withdrawals
+            else f"Totals of these cells; the band is ± {step.totals:,}. Dashed: the nearest line that never falls, "
+            "for the eye alone; use the numbers, which are unbiased and never change."
+        )
+        rows = [[names[place], f"{values[-1, place]:,.0f}"] for place in largest]
+        last = [[names[place], f"{totals[-1, place]:,.0f}"] for place in largest]
+        heads = [", ".join(output.labels), "Count"], [", ".join(output.labels), "Total"]
+        return joined(
+            [
+                figure(
+                    multiples(caption, charts, float(step.alone), step.periods),
+                    caption,
+                    table("Counts of the last period", heads[0], rows),
+                ),
+                figure(
+                    multiples(whole, rising_charts, float(step.totals), step.periods),
+                    whole,
+                    table("Totals at the last period", heads[1], last),
+                ),
+            ]
         )
 
 

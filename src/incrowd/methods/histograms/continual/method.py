@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -27,13 +27,16 @@ from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.mechanisms.add_noise import AddGaussian
 from incrowd.methods.histograms.continual.check import RunningCheck, RunningPicture
+from incrowd.methods.histograms.continual.counting import counted_period
 from incrowd.methods.histograms.continual.running import (
     COLUMNS,
     DIGITS,
     KINDS,
     MEASURED,
     NUMBER,
+    OWN,
     PERIOD,
+    WITHIN,
     PastPeriod,
     RunningCounts,
     RunningRows,
@@ -48,7 +51,6 @@ from incrowd.methods.histograms.continual.strategies import (
     sensitivity,
 )
 from incrowd.methods.histograms.shared.partition import BinPartition
-from incrowd.methods.shared.columns import row_limits
 from incrowd.verifier.check import maybe, one
 
 if TYPE_CHECKING:
@@ -58,11 +60,9 @@ EVERY_PERIOD = (
     "somebody in every period: no plan beats independent noise at the last total. Counting people at their first "
     "appearance (participations: 1) needs far less noise."
 )
-_NORMAL = NormalDist().inv_cdf(0.975)
 _WIDE = 1000  # of integer Gaussian noise this wide, sums are normal to every digit that is printed
 _MOST_CELLS = 100_000
 _SCALE = 1000  # scales are multiples of 1/1000, rounded up
-_LARGEST_COUNT = 2**40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +97,7 @@ class Continual(Method):
     participations: int | None = None
     apart: int = 1
     strategy: Literal["auto", "independent", "normalized-root", "root", "window-root"] = "auto"
+    withdrawals: bool = False
 
     def __post_init__(self) -> None:
         if not self.want or not set(self.want) <= set(KINDS):
@@ -116,21 +117,26 @@ class Continual(Method):
                 "of their number, as those of a group: protect a person over all periods (leave per: period out), or "
                 "release each period with another method."
             )
-        return Pattern(unit.max_rows, self.participations, self.apart)
+        if self.withdrawals and (unit.max_rows > 1 or unit.more is not None):
+            raise InvalidParameter(
+                "somebody who withdraws is subtracted, so one row of each person counts in a period: max_rows: 1, "
+                "without more."
+            )
+        return Pattern(unit.max_rows, self.participations, self.apart, self.withdrawals)
 
     def choice(self, rows: int, pattern: Pattern | None = None) -> Choice:
         """Return the strategy of least variance for what is wanted, and the others beside it."""
         periods = self.periods
         if periods is None:
             raise InvalidParameter("running counts need the number of periods: write period: with first and last.")
-        limits = pattern or Pattern(rows, self.participations, self.apart)
+        limits = pattern or Pattern(rows, self.participations, self.apart, self.withdrawals)
         chosen = next((strategy for strategy in Strategy if strategy.value == self.strategy), None)
         return choose(Request(periods, min(self.window, periods), self.want, limits, chosen), self.epsilon, self.delta)
 
     def partition(self, schema: Schema) -> BinPartition:
         """Return the cells: all are declared, so that empty ones get noise, too."""
         partition = BinPartition.of(schema, self.columns, self.levels)
-        own = {PERIOD, NUMBER, MEASURED, *COLUMNS.values()} & set(partition.cells.names)
+        own = set(OWN) & set(partition.cells.names)
         if own:
             raise InvalidParameter(f"running counts have a column {min(own)!r} of their own: leave that column out.")
         if partition.closed_size("count other columns") > _MOST_CELLS:
@@ -148,7 +154,7 @@ class Continual(Method):
             *keep_rows(unit),
             EveryRow(),
             *counted(partition.cells, partition.columns(), ListedBins.ALL),
-            choice.step(pattern),
+            choice.step(pattern, partition.closed_size("count other columns")),
         )
         guarantee = fold(steps, unit, self.delta)
         spend = charge_of(guarantee.loss, self.delta, unit.adjacency)
@@ -173,33 +179,23 @@ class Continual(Method):
         matrix = matrix_of(choice.strategy, choice.periods, choice.window)
         if not 1 <= running.number <= choice.periods:
             raise InvalidParameter(f"period {running.number} is beyond the {choice.periods} that were planned.")
-        counts, people = _counted(running, partition, pattern, coins)
+        period = counted_period(running, partition, pattern, coins)
+        counts = period.counts
         place = running.number - 1
         earlier = stacked([period.counts for period in running.past])
         weights = matrix[place, [period.number - 1 for period in running.past]]
         mixed = matrix[place, place] * counts + (weights @ earlier if len(running.past) else 0)
         measured = AddGaussian(choice.scale).release(mixed, coins)
-        present = (*running.past, PastPeriod(running.number, running.label, counts, measured, people, running.mark))
-        return RunningCounts(estimated(present, matrix, choice.window, partition), present)
+        present = (*running.past, replace(period, measured=measured))
+        return RunningCounts(estimated(present, choice, partition), present)
 
 
-def _counted(
-    running: RunningRows, partition: BinPartition, pattern: Pattern, coins: Coins
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.int64]], frozenset[str]]:
-    """Count all cells of the period, of people whom the pattern still admits; return also who came."""
-    table, admitted = running.table, running.admitted(pattern)
-    if admitted is not None:
-        table = Table(table.schema, table.engine.admitted(table.rows, admitted), table.engine)
-    counts = table.engine.count(table.rows, partition.cells, *row_limits(table, coins))
-    dense = np.minimum(partition.occupied(counts).dense(), _LARGEST_COUNT)
-    return dense, frozenset() if admitted is None else frozenset(admitted.seen)
-
-
-def estimated(present: tuple[PastPeriod, ...], matrix: np.ndarray, window: int, partition: BinPartition) -> pa.Table:
-    """Return all periods as a table: what was measured, and the numbers that follow from it by public arithmetic."""
+def estimated(present: tuple[PastPeriod, ...], choice: Choice, partition: BinPartition) -> pa.Table:
+    """Return all periods as a table: what was measured, the numbers that follow from it, and how far off they are."""
     places = tuple(period.number - 1 for period in present)
     measured = stacked([period.measured for period in present])
-    estimates = Estimates.of(matrix, places, window)
+    matrix = matrix_of(choice.strategy, choice.periods, choice.window)
+    estimates = Estimates.of(matrix, places, choice.window)
     size = measured.shape[1]
     labeled = partition.labeled(np.arange(size), np.zeros(size, np.int64))
     names = [name for name in labeled.column_names if name != "count"]
@@ -212,6 +208,9 @@ def estimated(present: tuple[PastPeriod, ...], matrix: np.ndarray, window: int, 
     }
     for kind, rows in (("periods", estimates.counts), ("totals", estimates.totals), ("windows", estimates.windows)):
         columns[COLUMNS[kind]] = pa.array(np.round(rows @ measured, DIGITS).reshape(-1))
+    for kind, norms in estimates.norms().items():
+        widths = np.ceil(_factor(choice.scale) * float(choice.scale) * norms * 10**DIGITS) / 10**DIGITS
+        columns[WITHIN[kind]] = pa.array(np.repeat(widths, size))
     return pa.table(columns)
 
 
@@ -264,11 +263,14 @@ class Choice:
     def rho(self) -> Fraction:
         return Fraction(self.chosen.squared) / (2 * self.chosen.scale**2)
 
-    def step(self, pattern: Pattern) -> RunningNoise:
-        """Return the step that adds the noise, with the interval of each kind of number."""
-        within = [math.ceil(_factor(self.scale) * error) for error in self.chosen.errors]
-        limits = pattern.participations, pattern.apart
-        return RunningNoise(self.strategy, self.periods, self.window, *limits, self.chosen.squared, self.scale, *within)
+    def step(self, pattern: Pattern, cells: int = 1) -> RunningNoise:
+        """Return the step that adds the noise, with the interval of each kind of number, alone and all at once."""
+        alone, totals, windows = (math.ceil(_factor(self.scale) * error) for error in self.chosen.errors)
+        factor = _factor(self.scale, self.periods * cells)
+        all_counts, all_totals, all_windows = (math.ceil(factor * error) for error in self.chosen.errors)
+        plan = self.strategy, self.periods, self.window, pattern.participations, pattern.apart
+        numbers = self.chosen.squared, self.scale, alone, totals, windows, (all_counts, all_totals, all_windows)
+        return RunningNoise(*plan, *numbers, pattern.withdrawals or None)
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Return the strategies that were compared, each with the 95 % error of the worst number of each kind."""
@@ -297,9 +299,14 @@ class Choice:
         return tuple(lines)
 
 
-def _factor(scale: Fraction) -> float:
-    """Return how many standard errors 95 % of numbers stay within: normal for wide noise, else by its tails."""
-    return _NORMAL if scale > _WIDE else math.sqrt(2 * math.log(40))
+def _factor(scale: Fraction, numbers: int = 1) -> float:
+    """Return how many standard errors so many numbers stay within, all of them in 95 % of cases.
+
+    Noise is normal where it is wide, else bounded by its tails; of several numbers each may miss in its part of 5 %.
+    """
+    if scale > _WIDE:
+        return NormalDist().inv_cdf(1 - 0.025 / numbers)
+    return math.sqrt(2 * math.log(40 * numbers))
 
 
 @lru_cache(maxsize=64)

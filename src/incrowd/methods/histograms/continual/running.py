@@ -7,7 +7,7 @@ another would otherwise leave the one and enter the other in all later results, 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 PERIOD, NUMBER, MEASURED = "period", "number", "measured"
 KINDS = ("periods", "totals", "windows")
 COLUMNS = {"periods": "count", "totals": "total", "windows": "window"}
+WITHIN = {kind: f"{name}_within" for kind, name in COLUMNS.items()}
+"""The columns with the half width of the 95 % interval of each number."""
+OWN = (PERIOD, NUMBER, MEASURED, *COLUMNS.values(), *WITHIN.values())
+"""All columns but those that name the cells."""
 DIGITS = 3
 Whole = NDArray[np.int64]
 
@@ -45,9 +49,17 @@ class PastPeriod:
     measured: Whole = field(repr=False)
     people: frozenset[str] = field(default=frozenset(), repr=False)
     mark: str = field(default="", repr=False)
+    cells: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Where people can withdraw: the cell in which each of them was counted."""
+    subjects: Mapping[str, tuple[str, str]] = field(default_factory=dict, repr=False)
+    """And their pseudonyms in the consent registry."""
+    withdrawn: frozenset[tuple[int, str]] = field(default=frozenset(), repr=False)
+    """Who was subtracted in this period, and of which earlier one."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that the data holder keeps."""
+        places = {digest: [cell, *self.subjects[digest]] for digest, cell in self.cells.items()}
+        own = {"cells": places, "withdrawn": sorted(map(list, self.withdrawn))} if places or self.withdrawn else {}
         return {
             "number": self.number,
             "label": self.label,
@@ -55,15 +67,36 @@ class PastPeriod:
             "measured": self.measured.tolist(),
             "people": sorted(self.people),
             "mark": self.mark,
+            **own,
         }
 
     @classmethod
     def from_json(cls, plain: Any) -> PastPeriod:
         """Read what `to_json` wrote."""
         counts, measured = (np.array(plain[name], np.int64) for name in ("counts", "measured"))
-        return cls(
-            int(plain["number"]), str(plain["label"]), counts, measured, frozenset(plain["people"]), str(plain["mark"])
+        own = (
+            int(plain["number"]),
+            str(plain["label"]),
+            counts,
+            measured,
+            frozenset(plain["people"]),
+            str(plain["mark"]),
         )
+        places = plain.get("cells", {})
+        return cls(
+            *own,
+            {digest: int(place[0]) for digest, place in places.items()},
+            {digest: (str(place[1]), str(place[2])) for digest, place in places.items()},
+            frozenset((int(number), str(digest)) for number, digest in plain.get("withdrawn", ())),
+        )
+
+
+@dataclass(frozen=True)
+class ConsentAnswers:
+    """What a consent registry says of people: the pseudonyms of an id, and whether consent of such a person stands."""
+
+    linked: Callable[[str], tuple[str, str]]
+    stands: Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +108,7 @@ class RunningRows:
     label: str = "1"
     past: tuple[PastPeriod, ...] = ()
     key: bytes = field(default=bytes(32), repr=False)
+    consent: ConsentAnswers | None = None
 
     @classmethod
     def of(cls, rows: Any) -> RunningRows:
@@ -150,8 +184,7 @@ class RunningCounts(Tabular):
     @property
     def labels(self) -> tuple[str, ...]:
         """The columns that name the cells."""
-        own = (PERIOD, NUMBER, MEASURED, *COLUMNS.values())
-        return tuple(name for name in self.table.column_names if name not in own)
+        return tuple(name for name in self.table.column_names if name not in OWN)
 
     def released_tuples(self) -> tuple[Any, ...]:
         return ()

@@ -40,6 +40,12 @@ STATE_KEPT = Assumption(
 )
 
 
+_SUBTRACTED = (
+    " Somebody who withdrew is subtracted in the next period: numbers of earlier periods stay, totals and windows from "
+    "then on are without that person. That this happens once for each time somebody was counted is part of D."
+)
+
+
 @dataclass(frozen=True)
 class LimitPeriods(Step):
     """Somebody is counted in the first so many periods only, and not again too soon; a secret list enforces it."""
@@ -70,7 +76,7 @@ class RunningNoise(Step):
     """Fresh noise in each period on a mixture of the counts so far; the whole series was planned at once.
 
     `squared` is D, the largest squared change by one person; `alone`, `totals` and `windows` hold 95 % of the numbers
-    of the worst period.
+    of the worst period.  `together` are the same distances for all periods and cells at once, by a union bound.
     """
 
     kind: ClassVar[str] = "noise over periods"
@@ -87,6 +93,13 @@ class RunningNoise(Step):
     alone: int
     totals: int
     windows: int
+    together: tuple[int, int, int]
+    withdrawals: bool | None = None
+    """Whether people can withdraw: then they are subtracted once, and D allows for that."""
+
+    @property
+    def prices_withdrawals(self) -> bool:
+        return bool(self.withdrawals)
 
     def __post_init__(self) -> None:
         if self.squared < 1 or self.scale <= 0:
@@ -98,7 +111,9 @@ class RunningNoise(Step):
             f"In each of {counted(self.periods, 'period')} a mixture of the counts so far gets fresh integer Gaussian "
             f"noise ({self.strategy.text}). No noise is stored or used twice. Of the numbers of the worst period, 95 % "
             f"are within {self.alone:,} of the truth for one period, {self.totals:,} for totals, {self.windows:,} for "
-            f"the last {counted(self.window, 'period')}."
+            f"the last {counted(self.window, 'period')}. In 95 of 100 series all numbers of a kind, of all cells and "
+            f"periods at once, are within {', '.join(f'{within:,}' for within in self.together)}."
+            f"{_SUBTRACTED if self.withdrawals else ''}"
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

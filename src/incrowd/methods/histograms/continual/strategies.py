@@ -38,7 +38,7 @@ class Strategy(KeyedText):
 class Pattern:
     """What one person can contribute: at most `rows` rows in each of at most `participations` periods, `apart` apart.
 
-    `participations` None means every period.
+    `participations` None means every period.  With `withdrawals` each row can be taken back once, in a later period.
 
     >>> Pattern(rows=1, participations=2, apart=12).most(60)
     2
@@ -47,6 +47,7 @@ class Pattern:
     rows: int
     participations: int | None = None
     apart: int = 1
+    withdrawals: bool = False
 
     def __post_init__(self) -> None:
         if self.apart < 1 or (self.participations is not None and self.participations < 1):
@@ -130,8 +131,29 @@ def sensitivity(matrix: Matrix, pattern: Pattern) -> int:
     >>> sensitivity(matrix_of(Strategy.INDEPENDENT, 12, 12), Pattern(2)) == 12 * 4 << 24
     True
     """
-    periods = len(matrix)
     inner = matrix.T @ matrix
+    squared = _added(inner, pattern)
+    return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared
+
+
+def _with_withdrawals(inner: Matrix, pattern: Pattern, added: int) -> int:
+    """Return D where each row of a person can be taken back once, in the same cell and a later period.
+
+    A row that is taken back moves what is published by C_i − C_j, and w of them by at most w times the longest of
+    these: that is attained for one.  Or: rows that come by at most √added, those that go by at most w·m·max|C_j|, and
+    their inner product is at least that of the two columns that are most opposed.
+    """
+    times = (pattern.most(len(inner)) * pattern.rows) ** 2
+    own = np.diagonal(inner)
+    apart = own[:, None] + own[None, :] - 2 * inner
+    one = max(int(own.max()), int(apart.max()))
+    opposed = max(0, -int(inner.min()))
+    return min(times * one, added + times * (int(own.max()) + 2 * opposed))
+
+
+def _added(inner: Matrix, pattern: Pattern) -> int:
+    """Return D where rows come and stay."""
+    periods = len(inner)
     apart, most = pattern.apart, pattern.most(periods)
     if most == periods:  # any set of periods: leaving out a pair never adds to the sum of those above 0
         return pattern.rows**2 * int(np.maximum(inner, 0).sum())

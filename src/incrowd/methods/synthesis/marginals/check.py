@@ -233,7 +233,8 @@ def _model_problem(statement: Statement, model: SyntheticModel) -> Problem | Non
             return Problem(f"the model has other pieces of {column.name!r} than were measured")
     zeros = _zeros(measure, model)
     tables = [tuple(map(names.index, item["columns"])) for item in statement.evidence["tables"]]
-    tree = JunctionTree.of(model.model.tree.sizes, [*tables, *(zero.columns for zero in zeros)])
+    prior = [tuple(map(names.index, clique)) for clique in statement.cliques]
+    tree = JunctionTree.of(model.model.tree.sizes, [*tables, *(zero.columns for zero in zeros), *prior])
     if tree.cliques != model.model.tree.cliques:
         return Problem("the model has other cliques than the tables that were measured make")
     return _improper(statement, model.model, zeros)

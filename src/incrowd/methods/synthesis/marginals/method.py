@@ -39,6 +39,7 @@ from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRo
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import merged_zeros, require_possible
 from incrowd.methods.synthesis.marginals.output import SyntheticPicture, SyntheticRows
+from incrowd.methods.synthesis.marginals.prior import PriorRows, fits, prior_cliques, prior_tables
 from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
 from incrowd.methods.synthesis.marginals.steps import (
     Contradictions,
@@ -206,14 +207,16 @@ class Marginals(Method):
         settings = {"epsilon": spent, "delta": self.delta, "rho": rho, "levels": _levels(classes)}
         return Plan(self.name, steps, guarantee, {"epsilon": spent}, self.release, None, settings)
 
-    def release(self, table: Table, coins: Coins) -> SyntheticRows:
+    def release(self, rows_read: Table | PriorRows, coins: Coins) -> SyntheticRows:
         """Count all tuples once, and values in finer pieces; measure, fit and draw."""
+        table, earlier = PriorRows.parts(rows_read)
         classes = self.classes(table.schema)
         names, reach = tuple(item.recoding.column.name for item in classes), Sensitivity.of(table.schema.unit)
         filters, limits = row_limits(table, coins), self.limits(classes, names)
         rows = self._counted(table, classes, (limits, filters))
         pieces = self.pieces(classes)
-        result = self.search(Search(rows, limits, reach, coins), tuple(pieces.values()))
+        start = prior_tables(earlier, classes, self.cells)
+        result = self.search(Search(rows, limits, reach, coins, prior=start), tuple(pieces.values()))
         columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
         model = SyntheticModel(result.model, columns, Declared.of(self, classes).numbers)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
@@ -270,6 +273,10 @@ class Marginals(Method):
             made[place] = ModelColumn.measured(own, noisy, float(scale))
             rounds.append(MeasuringRound((place,), scale, None, len(dense)))
         return tuple(made), tuple(rounds)
+
+    def start_from(self, model: SyntheticModel, schema: Schema) -> tuple[tuple[str, ...], ...]:
+        """Return the columns of the cliques of an earlier model that a new one starts from; none if it does not fit."""
+        return prior_cliques(model, self.cells) if fits(model, self.classes(schema)) else ()
 
     def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
         """Return what is public about the search, or refuse a model that would be too large from the start."""

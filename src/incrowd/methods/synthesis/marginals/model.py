@@ -65,6 +65,14 @@ class ZeroTable:
         return self.never.reshape([sizes[column] for column in self.columns])
 
 
+@dataclass(frozen=True, eq=False)
+class PriorTable:
+    """A clique of an earlier model, with the logarithm of its chances given what it shares with the one before."""
+
+    columns: Columns
+    weights: Floats
+
+
 def merged_zeros(zeros: Sequence[Zero | ZeroTable], sizes: Sequence[int]) -> tuple[ZeroTable, ...]:
     """Return zeros as one table for each set of columns.
 
@@ -161,15 +169,15 @@ class Fit:
         measured: Sequence[NoisyTable],
         total: float,
         steps: int,
-        zeros: Sequence[Zero | ZeroTable] = (),
+        start: Sequence[Zero | ZeroTable | PriorTable] = (),
     ) -> Fit:
-        """Fit a first model, from even weights; what never occurs is a table that nobody measured, with no chance."""
-        never = [zero.table(sizes) for zero in zeros]
-        tables = (*measured, *map(_unmeasured, zeros, never))
-        weights = (
-            *(np.zeros(noisy.counts.shape) for noisy in measured),
-            *(np.where(cells, _NEVER, 0.0) for cells in never),
-        )
+        """Fit a first model, from even weights but those of tables that nobody measured: what never occurs, a prior."""
+        first = [
+            table.weights if isinstance(table, PriorTable) else np.where(table.table(sizes), _NEVER, 0.0)
+            for table in start
+        ]
+        tables = (*measured, *map(_unmeasured, start, first))
+        weights = (*(np.zeros(noisy.counts.shape) for noisy in measured), *first)
         tree = JunctionTree.of(sizes, [table.columns for table in tables])
         return _descended(tree, tables, weights, total, (2.0 / max(1.0, total) ** 2, steps))
 
@@ -182,8 +190,8 @@ class Fit:
         return _descended(tree, every, weights, total, (self.step, steps))
 
 
-def _unmeasured(zero: Zero | ZeroTable, never: NDArray[np.bool_]) -> NoisyTable:
-    return NoisyTable(zero.columns, np.zeros(never.shape, np.int64), math.inf)
+def _unmeasured(table: Zero | ZeroTable | PriorTable, weights: Floats) -> NoisyTable:
+    return NoisyTable(table.columns, np.zeros(weights.shape, np.int64), math.inf)
 
 
 def _descended(

@@ -32,7 +32,15 @@ from incrowd.methods.synthesis.marginals.budget import (
 )
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
-from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, TableModel, Zero, ZeroTable, merged_zeros
+from incrowd.methods.synthesis.marginals.model import (
+    Fit,
+    NoisyTable,
+    PriorTable,
+    TableModel,
+    Zero,
+    ZeroTable,
+    merged_zeros,
+)
 from incrowd.methods.synthesis.marginals.pairs import pair_tables
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
@@ -118,6 +126,8 @@ class Search:
     limits: WorkLimits
     reach: Sensitivity
     coins: Coins
+    prior: tuple[PriorTable, ...] = field(default=(), kw_only=True)
+    """Tables of an earlier model, which was published: the fit starts from them."""
 
     def measured(self, columns: Columns, scale: Fraction) -> NoisyTable:
         """Return a table with Gaussian noise."""
@@ -133,7 +143,7 @@ class Search:
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
         faint = harmless_zeros(faint_zeros(tables, self.limits.faint), declared)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
-        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, zeros)
+        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, (*zeros, *self.prior))
         return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
     def adaptive(self, shares: Shares) -> TableSelection:
