@@ -419,7 +419,7 @@ SIGN_ON = area(
         "return self.audience in named and issued and times[0] > now and max(times[1:]) <= now + _SKEW",
         "return issued and times[0] > now and max(times[1:]) <= now + _SKEW",
     ),
-    ("web/caller.py", "check_page(request)", "pass", "_signed_on"),
+    ("web/caller.py", "check_page(request)  # the proxy signs on every browser that visits", "pass"),
 ) + area(
     "sign-on",
     "tests/web/studio/test_sessions.py -k proxy",

@@ -105,7 +105,7 @@ async def _signed_on(request: Request, services: Services, sso: SingleSignOn) ->
         if identity is None:
             return None
         grant = await run_in_threadpool(services.stores.access.signed_on, identity.name, identity.groups)
-        check_page(request)
+        check_page(request)  # the proxy signs on every browser that visits
     except (AccessDenied, InvalidParameter) as denied:
         services.requests.require(f"from {place}")
         await run_in_threadpool(services.stores.audit.write, Event("access", "unknown"))

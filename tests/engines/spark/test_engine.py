@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -25,6 +25,7 @@ from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Engine, SourceOptions
 from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.spark.engine import SparkEngine
+from incrowd.engines.spark.shared_disk import SharedParquet
 from incrowd.errors import IncrowdError, InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable, UnknownColumn
 from incrowd.noise.positioned import PositionedSample
 from incrowd.noise.system import SystemCoins
@@ -59,8 +60,18 @@ def in_parts(table: pa.Table, folder: Path, parts: int, groups: int = 10**6) -> 
     return folder
 
 
+def by_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Spark read Parquet files, as it does where tasks do not find them."""
+    monkeypatch.setattr("incrowd.engines.spark.opening.shared_parquet", lambda *_: None)
+
+
+@pytest.mark.parametrize("reader", ["task", "spark"])
 @pytest.mark.parametrize("levels", [{}, {"zip": 1, "born": 2, "age": 1}, {"zip": 3, "job": 2, "sex": 1, "pay": 1}])
-def test_counts_are_those_of_the_local_engine(spark_engine: Engine, tmp_path: Path, levels: dict[str, int]) -> None:
+def test_counts_are_those_of_the_local_engine(
+    spark_engine: Engine, tmp_path: Path, levels: dict[str, int], reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if reader == "spark":
+        by_spark(monkeypatch)
     folder = in_parts(people(), tmp_path / "people", 3)
     cells, sample = Cells.of(PEOPLE, levels), PositionedSample(Fraction(1, 2), bytes(range(32)), bytes(range(32)))
     result = spark_engine.count(spark_engine.open(folder), cells, sample, at_least=2)
@@ -103,10 +114,14 @@ def test_stored_types_are_read_as_the_local_engine_reads_them(spark_engine: Engi
     spark_engine.marks(rows, schema, bytes(32))
 
 
-def test_the_sample_does_not_depend_on_partitions(spark_engine: SparkEngine, tmp_path: Path) -> None:
+def test_the_sample_does_not_depend_on_partitions(
+    spark_engine: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = in_parts(people(), tmp_path / "people", 2, groups=50)
     cells, sample = Cells.of(PEOPLE, {}), PositionedSample.fresh(Fraction(1, 2))
     whole = spark_engine.count(spark_engine.open(folder), cells, sample)
+    by_spark(monkeypatch)
+    assert same(spark_engine.count(spark_engine.open(folder), cells, sample), whole)
     spark_engine.session.conf.set("spark.sql.files.maxPartitionBytes", "2000")
     try:
         rows = spark_engine.open(folder)
@@ -221,11 +236,55 @@ def test_each_person_keeps_at_most_so_many_rows(spark_engine: SparkEngine, visit
         chosen.at(0, 1)
 
 
-def test_the_digest_is_of_the_rows_and_not_of_their_order(spark_engine: Engine, tmp_path: Path) -> None:
+def test_the_digest_is_of_the_rows_and_not_of_their_order(
+    spark_engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_spark(monkeypatch)
     one = spark_engine.open(in_parts(people(), tmp_path / "one", 1))
     three = spark_engine.open(in_parts(people(), tmp_path / "three", 3))
     other = spark_engine.open(in_parts(people().slice(1), tmp_path / "other", 1))
     assert spark_engine.digest(one) == spark_engine.digest(three) != spark_engine.digest(other)
+
+
+def test_the_digest_of_files_that_tasks_open_is_of_their_bytes_and_not_of_their_names(
+    spark_engine: Engine, tmp_path: Path
+) -> None:
+    one, again = (spark_engine.open(in_parts(people(), tmp_path / name, 2)) for name in ("one", "again"))
+    (tmp_path / "again" / "part-0.parquet").rename(tmp_path / "again" / "zuletzt.parquet")
+    other = spark_engine.open(in_parts(people().slice(1), tmp_path / "other", 2))
+    assert spark_engine.digest(one) == spark_engine.digest(again) != spark_engine.digest(other)
+
+
+def test_tasks_open_files_only_where_arrow_and_spark_read_them_alike(spark_engine: SparkEngine, tmp_path: Path) -> None:
+    def shared(name: str, **columns: pa.Array) -> bool:
+        path = tmp_path / name / "part.parquet"
+        path.parent.mkdir(parents=True)
+        pq.write_table(pa.table(columns), path)
+        return isinstance(spark_engine.open(tmp_path / name.partition("/")[0]).origin, SharedParquet)
+
+    text = pa.array(["a", None])
+    assert shared("text", zip=text, coded=text.dictionary_encode(), n=pa.array([1, 2]), day=pa.array([date.min] * 2))
+    assert not shared("moments", at=pa.array([datetime(2020, 1, 1, tzinfo=UTC)] * 2))
+    assert not shared("exact", pay=pa.array([Decimal("1.5")] * 2))
+    assert not shared("bytes", raw=pa.array([b"a", b"b"]))
+    assert not shared("by-year/year=2020", zip=text)
+    pq.write_table(pa.table({"zip": text, "more": text}), tmp_path / "text" / "other.parquet")
+    assert not isinstance(spark_engine.open(tmp_path / "text").origin, SharedParquet)
+
+
+def test_a_file_that_another_replaces_between_two_passes_is_refused(spark_engine: Engine, tmp_path: Path) -> None:
+    folder = in_parts(people(), tmp_path / "people", 2)
+    rows, cells = spark_engine.open(folder), Cells.of(PEOPLE, {})
+    before = (folder / "part-0.parquet").read_bytes()
+    os.utime(folder / "part-0.parquet", ns=(1, 1))
+    with pytest.raises(SourceChanged):
+        spark_engine.count(rows, cells)
+    (folder / "part-0.parquet").write_bytes(before + b" ")
+    with pytest.raises(SourceChanged):
+        spark_engine.count(rows, cells)
+    (folder / "part-0.parquet").unlink()
+    with pytest.raises(SourceUnreadable, match="every machine"):
+        spark_engine.count(rows, cells)
 
 
 @dataclass

@@ -18,7 +18,7 @@ from incrowd.errors import SourceUnreadable
 
 _BUFFER_BYTES = 1 << 20  # read at a time: without it each column of a row group is read whole
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_ERRORS = (pa.ArrowException, OSError)
+ERRORS = (pa.ArrowException, OSError)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Parquet:
         for at, path in enumerate(self.paths):
             values = self.partitions[at] if self.partitions else {}
             own = [name for name in columns if name not in values]
-            for batch in muffled(_parquet(path, own), _ERRORS, f"{path} is a broken Parquet file."):
+            for batch in muffled(read_parquet(path, own), ERRORS, f"{path} is a broken Parquet file."):
                 yield _with_values(batch, columns, values) if values else batch
 
 
@@ -129,7 +129,7 @@ def open_parquet(path: Path) -> Parquet:
     footers = [
         attempt(
             partial(pq.read_metadata, file),
-            _ERRORS,
+            ERRORS,
             f"{file} is not a Parquet file, or it is broken or encrypted. Write it again.",
         )
         for file in paths
@@ -154,10 +154,14 @@ def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
     return dict(zip(schema.names, schema.types, strict=True))
 
 
-def _parquet(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+def read_parquet(path: Path, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+    """Read columns of a Parquet file, or of some of its row groups."""
     coded = _coded(pq.read_metadata(path), columns)
     with pq.ParquetFile(path, read_dictionary=coded, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_pandas_metadata=False):
+        chosen = None if groups is None else list(groups)
+        for batch in file.iter_batches(
+            batch_size=BATCH_ROWS, row_groups=chosen, columns=list(columns), use_pandas_metadata=False
+        ):
             yield batch.select(list(columns))
 
 
@@ -190,7 +194,7 @@ class Arrow:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Map the file into memory and read the columns of one batch at a time."""
-        return muffled(self._batches(columns), _ERRORS, f"{self.path} is a broken Arrow file.")
+        return muffled(self._batches(columns), ERRORS, f"{self.path} is a broken Arrow file.")
 
     def _batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         with pa.memory_map(str(self.path)) as file:
@@ -217,7 +221,7 @@ def open_arrow(path: Path) -> Arrow:
             file.seek(0)
             return stream, (ipc.open_stream if stream else ipc.open_file)(file).schema
 
-    stream, schema = attempt(head, _ERRORS, f"{path} is not an Arrow file, or it is broken. Write it again.")
+    stream, schema = attempt(head, ERRORS, f"{path} is not an Arrow file, or it is broken. Write it again.")
     return Arrow(path, distinct(schema.names), stream, _types(schema))
 
 

@@ -36,6 +36,7 @@ from incrowd.engines.spark.opening import open_rows
 from incrowd.engines.spark.places import hashed, read_in_full
 from incrowd.engines.spark.rows import AdmittedPeople, PartitionReading, SparkRows, on_cluster
 from incrowd.engines.spark.session import session_of
+from incrowd.engines.spark.shared_disk import SharedParquet
 from incrowd.engines.spark.task import collect, column, explained, functions_of, map_partitions
 from incrowd.engines.spark.validate import marks_of
 from incrowd.engines.spark.workers import ready
@@ -190,12 +191,14 @@ def _unpacked(content: bytes) -> Any:
 
 
 def content_digest(rows: SparkRows) -> bytes:
-    """Return 32 bytes for the names, types and rows of a source; of a text file, for its bytes.
+    """Return 32 bytes for the names, types and rows of a source; of files that tasks open, for their bytes.
 
     Workers hash each row by SHA-256, and the eight 32-bit words of the hashes are summed as whole numbers: a hash of
     the multiset of rows.  So the digest does not depend on how Spark cuts or orders the rows.  It differs from the
     digest that the local engine computes for the same files, which hashes their bytes.
     """
+    if isinstance(rows.origin, SharedParquet):
+        return rows.origin.digest()
     content = rows.origin.content
     functions = functions_of(content)
     row = functions.to_json(functions.struct(*(column(content, name) for name in content.columns)))

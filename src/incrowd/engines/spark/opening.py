@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from incrowd.engines.postgres import is_postgres
 from incrowd.engines.readers.sources import ENDINGS, PACKED, check_applies, ending_of
 from incrowd.engines.spark.origins import ParquetFiles, open_table, open_texts
 from incrowd.engines.spark.rows import SparkRows
+from incrowd.engines.spark.shared_disk import shared_parquet
 from incrowd.engines.spark.task import explained
 from incrowd.errors import InvalidParameter, SourceUnreadable
 
@@ -93,7 +93,8 @@ def _open_files(
             texts = open_texts(load, options)
             return SparkRows(texts, place, {"format": "csv", **texts.first.settings}, texts.first.notes)
         if kind == "parquet":
-            return SparkRows(_parquet(load), place, {"format": "parquet"}, counted=True)
+            files = shared_parquet(session, ParquetFiles(load), place) or ParquetFiles(load)
+            return SparkRows(_with_columns(files), place, {"format": "parquet"}, counted=True)
         return _table_rows(load(), id_column, place, kind)
 
 
@@ -105,8 +106,7 @@ def _reader(session: SparkSession, kind: str) -> DataFrameReader:
     return reader.format("binaryFile" if kind == "csv" else kind)
 
 
-def _parquet(load: Callable[[], DataFrame]) -> ParquetFiles:
-    files = ParquetFiles(load)
+def _with_columns(files: ParquetFiles) -> ParquetFiles:
     if not files.names:
         raise SourceUnreadable("the Parquet files at this address have no columns. Is this the right folder?")
     return files

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from incrowd.core.schema import Column
     from incrowd.core.table import RowFilter
 
-_CHANGED = "a file of the source changed while it was in use. Start again when nobody writes to it."
+CHANGED = "a file of the source changed while it was in use. Start again when nobody writes to it."
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class FilePieces:
         """Return the position of a file's first row; refuse a file with more rows than it had when it was listed."""
         start, listed = self._starts.get(stamp, (0, -1))
         if rows > listed:
-            raise SourceChanged(_CHANGED)
+            raise SourceChanged(CHANGED)
         return start
 
     def positions(self, stamps: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -94,13 +94,13 @@ class FilePieces:
 def read_in_full(pieces: FilePieces | None, rows: int) -> None:
     """Raise if a pass read another number of rows than the files have: a file was added or removed."""
     if pieces is not None and rows != pieces.rows:
-        raise SourceChanged(_CHANGED)
+        raise SourceChanged(CHANGED)
 
 
 def unchanged(pieces: FilePieces | None, stamps: frozenset[int]) -> None:
     """Raise if the files have other stamps than when they were first listed."""
     if pieces is not None and stamps != {piece.stamp for piece in pieces.files}:
-        raise SourceChanged(_CHANGED)
+        raise SourceChanged(CHANGED)
 
 
 def name_of(path: str) -> str:

@@ -35,6 +35,8 @@ appender.none.name = none
 rootLogger.level = off
 rootLogger.appenderRef.none.ref = none
 """
+_PLANNING = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
+"""Java of a driver that only plans: it lives for seconds, so code is compiled once, and one thread collects."""
 _KNOCK = 10.0  # seconds to reach the master, before Spark is started, whose own error comes late
 
 
@@ -177,11 +179,12 @@ def _defaults(master: str, folder: Path) -> dict[str, str]:
     """Return the settings of our own session, which config may change: it prints nothing and leaves no files."""
     quiet = folder / "log4j2.properties"
     quiet.write_text(_QUIET)
+    java = [] if master.startswith("local") else _PLANNING
     chosen = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet.as_uri()}",
+        "spark.driver.extraJavaOptions": " ".join([f"-Dlog4j2.configurationFile={quiet.as_uri()}", *java]),
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.broadcast.UDFCompressionThreshold": str(2**30),
     }
