@@ -415,6 +415,8 @@ LINKED = (
             "if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):",
             "if False:",
         ),
+        (f"{_LINKED}/output.py", "if _misstated(evidence, measure):", "if False:"),
+        (f"{_LINKED}/output.py", 'if not all(map(_begun, measure.levels, evidence["tables"])):', "if False:"),
         (
             f"{_LINKED}/output.py",
             "if np.bincount(people[own.name], minlength=1).max() > own.max_rows:",
@@ -441,6 +443,7 @@ RUNNING = area(
         "hidden = None",
     ),
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
+    ("verifier/judge.py", "if not all(amount.is_finite() for amount in spent):", "if False:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
 )
 DOORS = area(

@@ -25,6 +25,7 @@ from incrowd.methods.histograms.continual.strategies import Strategy
 from incrowd.methods.histograms.shared.check import bins_problem
 from incrowd.verifier.check import Check, CheckOutcome, Problem
 
+_LESS = 1 - 1e-6  # the second route computes with floats, in another order
 _NEAR = 0.01  # numbers are printed to three digits
 _BITS = 12
 _MOST = 1000
@@ -79,7 +80,7 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     return rows**2 * sum(max(0, best[min(p, q) * apart, abs(p - q) * apart]) for p, q in pairs)
 
 
-def slow_within(step: RunningNoise) -> tuple[int, int, int]:
+def slow_within(step: RunningNoise) -> tuple[float, ...]:
     """Return within what 95 % of the numbers of the worst period lie: each one, totals, windows; by substitution."""
     size, matrix = step.periods, np.array(slow_matrix(step), np.float64).T
     counts = np.zeros((size, size))
@@ -89,8 +90,7 @@ def slow_within(step: RunningNoise) -> tuple[int, int, int]:
     earlier = np.concatenate([np.zeros((min(step.window, size), size)), totals])[:size]
     factor = 1.959964 if step.scale > _WIDE else math.sqrt(2.0 * math.log(40.0))
     worst = [float(np.sqrt((rows**2).sum(axis=1)).max()) for rows in (counts, totals, totals - earlier)]
-    alone, whole, windows = (math.ceil(factor * float(step.scale) * norm) for norm in worst)
-    return alone, whole, windows
+    return tuple(factor * float(step.scale) * norm for norm in worst)
 
 
 def _within(step: RunningNoise) -> tuple[int, int, int]:
@@ -114,7 +114,8 @@ class RunningCheck(Check):
         squared = slow_squared(noise, unit.max_rows)
         if noise.squared < squared:
             return Problem(f"one person can change the squares by {squared}, and the noise covers {noise.squared}")
-        if any(abs(stated - own) > 1 for stated, own in zip(_within(noise), slow_within(noise), strict=True)):
+        pairs = zip(_within(noise), slow_within(noise), strict=True)
+        if any(not own * _LESS <= stated <= math.ceil(own) + 1 for stated, own in pairs):
             return Problem("numbers lie within other distances of the truth than the noise makes")
         return bins_problem(statement, (ListedBins.ALL,))
 
