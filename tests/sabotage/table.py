@@ -293,6 +293,11 @@ LEARNING = (
         ("methods/learning/shared/trials.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
     *area(
+        "tuning",
+        "tests/methods/learning/test_sensitivities.py",
+        ("methods/learning/tuning.py", "closeness = _CLOSENESS if outputs is None else None", "return None"),
+    ),
+    *area(
         "searches",
         "tests/learn/test_search.py",
         ("workflows/release/tables.py", "if terms.searched:", "if False:"),
