@@ -39,6 +39,7 @@ from incrowd.workflows.release.linked import open_tables
 from incrowd.workflows.release.outsiders import held_out_of
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
+from tests.contract.forging import caught, placed
 from tests.linked import EXAMPLES, chosen, example, hospital, linked_files, linked_policy
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "methods"
@@ -179,6 +180,31 @@ def test_a_word_changed_in_a_certificate_is_found(
     released: tuple[Policy, Path], tmp_path: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:
     assert not forged(released[1], tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"margins of the errors": ["0.000001"] * 3},
+        {"weights estimated": [10**9] * 2},
+        {"weights estimated": [-1] * 2},
+        {"tables": [[{"columns": [0], "scale": "1000000"}]] * 3},
+    ],
+)
+def test_evidence_that_its_own_noise_cannot_give_is_noticed(
+    released: tuple[Policy, Path], change: dict[str, Any]
+) -> None:
+    """The id does not name the evidence, so that nothing else of the certificate is changed."""
+    plain = json.loads((released[1] / "certificate.json").read_text(encoding="utf-8"))
+    number = len(plain["steps"][2]["levels"])
+    evidence = {name: part[: number - (name == "weights estimated")] for name, part in change.items()}
+    assert caught(plain) is None
+    assert caught({**plain, "evidence": {**plain["evidence"], **evidence}}) == "steps"
+
+
+def test_a_certificate_without_tables_is_refused_in_a_sentence(released: tuple[Policy, Path]) -> None:
+    plain = json.loads((released[1] / "certificate.json").read_text(encoding="utf-8"))
+    assert caught(placed(plain, ("steps", 0, "tables"), [])) == "InvalidParameter"
 
 
 def test_tables_in_memory_are_given_by_name_and_come_back_by_name(tmp_path: Path) -> None:

@@ -293,6 +293,11 @@ LEARNING = (
         ("methods/learning/shared/trials.py", "if coins.below(number, 1)[0] == 0:", "if True:"),
     ),
     *area(
+        "tuning",
+        "tests/methods/learning/test_sensitivities.py",
+        ("methods/learning/tuning.py", "closeness = _CLOSENESS if outputs is None else None", "return None"),
+    ),
+    *area(
         "searches",
         "tests/learn/test_search.py",
         ("workflows/release/tables.py", "if terms.searched:", "if False:"),
@@ -420,6 +425,8 @@ LINKED = (
             "if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):",
             "if False:",
         ),
+        (f"{_LINKED}/output.py", "if _misstated(evidence, measure):", "if False:"),
+        (f"{_LINKED}/output.py", 'if not all(map(_begun, measure.levels, evidence["tables"])):', "if False:"),
         (
             f"{_LINKED}/synthesis.py",
             "spendable = 1 - EVALUATION - (self.detail if self.pieces else 0)",
@@ -450,12 +457,9 @@ RUNNING = area(
         "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
         "other_key = None",
     ),
-    (
-        "workflows/release/running.py",
-        "hidden_releases(policy, ledger) if release.certificate.id in runs), None)",
-        "() if release.certificate.id in runs), None)",
-    ),
+    ("workflows/release/running.py", "if release.certificate.id in runs), None)", "if False), None)"),
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
+    ("verifier/judge.py", "if not all(amount.is_finite() for amount in spent):", "if False:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
 )
 DOORS = area(

@@ -80,7 +80,7 @@ class Amounts:
 
 @dataclass(frozen=True)
 class PeriodAccount:
-    """What the ledger says of periods: how many have a release, this one included, and what this one has spent.
+    """What the ledger says of periods: how many were charged, this one included, and what this one has spent.
 
     `spent` is what was charged for this period and for all periods.  `releases` is set where a series of that many
     releases was charged at once: `Accounting.spent` is then what all of them cost together.

@@ -312,8 +312,9 @@ def _accounting(certificate: Certificate) -> Problem | None:
         spent, total = _both(accounting.spent), _both(accounting.total)
         claimed = _cost(certificate.claims)
         own = () if accounting.period is None else _both(accounting.period.spent)
-        if any(amount.is_nan() for amount in (*spent, *total, *own, claimed)):
-            return Problem("an amount is not a number")
+        amounts = (*spent, *total, *own)
+        if claimed.is_nan() or any(amount.is_nan() or amount < 0 for amount in amounts):
+            return Problem("an amount is not a number, or is below zero")
     except InvalidOperation:
         return Problem("the amounts cannot be read")
     private = any(isinstance(claim, Private) for claim in certificate.claims)
@@ -355,6 +356,8 @@ def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tup
     account, guarantee = certificate.accounting.period, certificate.guarantee
     if account is None or account.releases is None:
         return None
+    if not all(amount.is_finite() for amount in spent):
+        return Problem("a series that is charged at once has a price")
     if any(sum_ < cost for sum_, cost in zip(total, spent, strict=True)):
         return Problem("the total is smaller than the cost of this series")
     if _runs(certificate) and spent[0] != _cost(certificate.claims):

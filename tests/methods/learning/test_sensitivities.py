@@ -12,6 +12,7 @@ from incrowd.core.steps.step import ClaimBasis, Step
 from incrowd.methods.learning.shared.sensitivities import other_sensitivity
 from incrowd.methods.learning.shared.steps import LearnFrom
 from incrowd.methods.learning.shared.trials import TryModels
+from incrowd.methods.learning.tuning import CHECK
 from incrowd.workflows.policy.policy import load_policy
 from tests.contract.examples import EXAMPLES, POLICIES
 
@@ -45,6 +46,21 @@ def test_a_sensitivity_that_the_columns_do_not_give_is_shown(method: str, way: s
     for statement in statements(method, way):
         assert other_sensitivity(statement) is None
         assert [name for name, forged in changed(statement) if other_sensitivity(forged) is None] == []
+
+
+@pytest.mark.parametrize("way", [way for method, way in MODELS if method == "tuning"])
+def test_what_a_row_adds_to_a_score_follows_from_what_is_predicted(way: str) -> None:
+    """A thousandth of it would make the score a thousand times as exact at the same stated cost."""
+    plan = load_policy(POLICIES["tuning"][way]).plan
+    evidence = {"rows estimated": 1, "coefficients": 1}
+    statement = Statement(plan.basis, plan.claims, (), evidence, types={})
+    place, tried = next((at, step) for at, step in enumerate(plan.steps) if isinstance(step, TryModels))
+    honest = CHECK.contradiction(statement)
+    for closeness in {None, 1, 512, 1024} - {tried.closeness}:
+        steps = (*plan.steps[:place], replace(tried, closeness=closeness), *plan.steps[place + 1 :])
+        forged = CHECK.contradiction(replace(statement, basis=replace(statement.basis, steps=steps)))
+        assert honest is None
+        assert forged is not None, closeness
 
 
 def test_every_kind_of_sum_is_tried() -> None:

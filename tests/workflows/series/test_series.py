@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def test_the_certificate_says_what_adds_up_for_somebody_in_all_periods(tmp_path:
     assert (accounting.period.label, accounting.period.published) == (MONTHS[2], 3)
     assert (accounting.period.spent.epsilon, accounting.total.epsilon) == ("0.1", "0.3")
     page = (tmp_path / "out" / MONTHS[2] / "report.html").read_text(encoding="utf-8")
-    assert "For somebody in all 3 periods published so far" in page
+    assert "For somebody in all 3 periods charged so far" in page
     assert "in every version of the file" in page
     assert verify(tmp_path / "out" / MONTHS[2], policy=policy).passed
     with pytest.raises(BudgetExceeded, match="all periods together"):
@@ -294,6 +295,8 @@ def test_running_counts_go_on_from_what_was_kept_and_refuse_what_is_gone(tmp_pat
     text = (tmp_path / "out" / MONTHS[1] / "data.csv").read_text(encoding="utf-8").splitlines()
     before = (tmp_path / "out" / MONTHS[0] / "data.csv").read_text(encoding="utf-8").splitlines()
     assert text[: len(before)] == before  # numbers that were published never change
+    page = (tmp_path / "out" / MONTHS[1] / "report.html").read_text(encoding="utf-8")
+    assert "identifies people; in each period, one row of each is used" in page
     kept = tmp_path / ".incrowd" / "internal" / runs[0].certificate.id / "cells.json"
     assert set(json.loads(kept.read_text())["running"]) == {
         "number",
@@ -409,6 +412,11 @@ def test_a_certificate_of_a_series_cannot_praise_itself(tmp_path: Path) -> None:
     noise = next(place for place, step in enumerate(plain["steps"]) if step["step"] == "noise over periods")
     for number in (("alone",), ("totals",), ("windows",), ("together", 0), ("together", 2)):
         assert caught(refolded(placed(plain, ("steps", noise, *number), 2))) == "steps", number
+        stated = reduce(lambda part, key: part[key], number, plain["steps"][noise])
+        assert caught(refolded(placed(plain, ("steps", noise, *number), stated - 1))) == "steps", number
+    for amount in ("-Infinity", "-1", "Infinity"):
+        endless = placed(plain, ("accounting", "spent", "delta"), amount)
+        assert caught(placed(endless, ("accounting", "total", "delta"), amount)) == "accounting", amount
     with pytest.raises(InvalidParameter, match="added or removed"):
         refolded(placed(plain, ("guarantee", "unit", "adjacency"), "replace-one"))
     other = placed(plain, ("steps", 0, "label"), MONTHS[2])

@@ -215,6 +215,7 @@ def _candidate(method: PrivateClassifier | PrivateRegressor, schema: Schema, bud
 
 
 _CANDIDATE = tuple(place for place in ORDER if not {KeepRows, PublishModel} & set(place.classes))
+_CLOSENESS = 1024  # what a row adds to the score of numbers, at most; to that of classes 1
 _CANDIDATE_STEPS = tuple(dict.fromkeys(step for place in _CANDIDATE for step in place.classes))
 
 
@@ -231,7 +232,12 @@ class TuningCheck(LearningCheck):
                 return problem
             learn, recode = candidate.basis.need(LearnFrom), candidate.basis.need(RecodeToBins)
             predictions.add((learn.target, learn.outputs, recode.names[-1]))
-        return None if len(predictions) == 1 else Problem("candidates predict different things")
+        if len(predictions) != 1:
+            return Problem("candidates predict different things")
+        ((_, outputs, _),) = predictions
+        closeness = _CLOSENESS if outputs is None else None
+        same = statement.basis.need(TryModels).closeness == closeness
+        return None if same else Problem("a row adds another amount to a score than such a prediction does")
 
     def model_problem(self, statement: Statement, model: LearnedModel) -> Problem | None:
         problems = [differs(candidate, model) for candidate in _alone(statement)]

@@ -206,7 +206,8 @@ def _protected(certificate: Certificate, *, bounded: bool) -> LabelLine:
     unit = certificate.guarantee.unit
     if unit.kind is Kind.PERSON:
         reads = next((claim.reads for claim in certificate.claims if claim.reads is not None), None)
-        short, full = "Each person", f"The column “{unit.column}” identifies people; {reads or _rows(unit)}."
+        series = "in each period, " if any(step.whole_series for step in certificate.steps) else ""
+        short, full = "Each person", f"The column “{unit.column}” identifies people; {series}{reads or _rows(unit)}."
     elif unit.kind is Kind.PERSON_PERIOD:
         short = "Each person in one period"
         full = f"The column “{unit.column}” identifies people; in each period, {_rows(unit)}."
@@ -244,11 +245,11 @@ def _rows(unit: Unit) -> str:
 
 
 def _periods(certificate: Certificate, total: Odds) -> tuple[LabelLine, ...]:
-    """Say what adds up for somebody in all periods published so far; that number of periods is public."""
+    """Say what adds up for somebody in all periods charged so far, also lost ones; that number is public."""
     account, unit = certificate.accounting.period, certificate.guarantee.unit
     if account is None:
         return ()
-    everywhere = f"For somebody in all {counted(account.published, 'period')} published so far, with everything else "
+    everywhere = f"For somebody in all {counted(account.published, 'period')} charged so far, with everything else "
     whole = f"{everywhere}charged to this dataset: {total.numbers if total.bounded else 'no bound'}."
     spent = Odds.of(account.spent)
     here = spent.numbers if spent.bounded else "no bound"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -95,6 +96,7 @@ class LinkedOutput(Outcome):
         return {
             "rows": rows,
             "people estimated": round(self.levels[0].selection.model.total),
+            "weights estimated": [round(level.selection.model.total) for level in self.levels[1:]],
             "tables": [
                 [
                     {"columns": list(measured.columns), "scale": str(measured.scale)}
@@ -118,12 +120,14 @@ class LinkedOutput(Outcome):
         }
 
 
-STATED = frozenset(
-    {"people estimated", "tables", "pairs", "mean errors of pairs", "margins of the errors", "error scales"}
-)
+_OF_LEVELS = frozenset({"tables", "pairs", "mean errors of pairs", "margins of the errors", "error scales"})
+STATED = _OF_LEVELS | {"people estimated", "weights estimated"}
 """The evidence that noisy measurements paid for and no file shows."""
 _UNREADABLE = (KeyError, TypeError, ValueError, ZeroDivisionError, IndexError)
 _MOST_ROWS = 10**8
+_CLOSE = 1e-6  # shares in a certificate are printed to six digits
+_NORMAL = 1.959964  # the two-sided 95 % quantile of the normal law
+_SURE = 6.0  # standard deviations of noise: more in one case of 10^9
 
 
 class LinkedCheck(Check):
@@ -237,6 +241,10 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
                 return Problem("other columns were measured in finer pieces than the steps say")
         if evidence["pairs"] != [_pairs(size) for size in sizes]:
             return Problem("the mean error is not that of all pairs of columns")
+        if not all(map(_begun, measure.levels, evidence["tables"])):
+            return Problem("a column that is drawn was never measured")
+        if _misstated(evidence, measure):
+            return Problem("an error has another margin than its noise has, or a table has more weight than its people")
         costs = spent(evidence, measure, statement.basis.unit.adjacency)
         if any(cost > level.rho for cost, level in zip(costs, measure.levels, strict=True)):
             return Problem("the tables that were measured cost more than was guaranteed")
@@ -249,14 +257,46 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
     return None
 
 
+def _begun(level: MeasuredLevel, tables: list[dict[str, Any]]) -> bool:
+    """Whether every column that is drawn is in a table that was measured without a choice, as the first ones are."""
+    first = {place for item in tables if "epsilon" not in item for place in item["columns"]}
+    return {place for place, column in enumerate(level.columns) if column.target} <= first
+
+
+def _misstated(evidence: Mapping[str, Any], measure: MeasureLinked) -> bool:
+    """Whether a margin is not that of its noise, or an estimated weight is far above that of the estimated people."""
+    people, totals = evidence["people estimated"], [evidence["people estimated"], *evidence["weights estimated"]]
+    doubts = list(map(_doubt, measure.levels, evidence["tables"]))
+    for level, total, doubt in zip(measure.levels, totals, doubts, strict=True):
+        if not 0 <= total <= level.weight * (people + 1 + _SURE * doubts[0]) + _SURE * doubt:
+            return True
+    parts = zip(evidence["margins of the errors"], evidence["error scales"], evidence["pairs"], totals, strict=True)
+    return any(
+        abs(float(margin) - math.ceil(_NORMAL * float(Fraction(scale))) / (2.0 * pairs * max(1, total))) > _CLOSE
+        for margin, scale, pairs, total in parts
+    )
+
+
+def _doubt(level: MeasuredLevel, tables: list[dict[str, Any]]) -> float:
+    """Return the standard deviation of the weight of a table, as estimated from the sums of its first tables."""
+    sizes = level.sizes
+    squares = [
+        float(Fraction(item["scale"])) ** 2 * math.prod(sizes[place] for place in item["columns"])
+        for item in tables
+        if "epsilon" not in item
+    ]
+    return math.sqrt(1.0 / sum(1.0 / square for square in squares))
+
+
 def _most(statement: Statement) -> int:
     return _MOST_ROWS // (1 + sum(own.max_rows for own in statement.basis.need(KeepLinkedRows).tables[1:]))
 
 
 def _well_formed(evidence: Mapping[str, Any], levels: int) -> bool:
     """Whether the evidence has a part for each table, and numbers in it."""
-    lists = [evidence[name] for name in STATED - {"people estimated"}] + [evidence["rows"]]
-    if any(len(part) != levels for part in lists) or type(evidence["people estimated"]) is not int:
+    lists = [*(evidence[name] for name in _OF_LEVELS), evidence["rows"], [0, *evidence["weights estimated"]]]
+    totals = [evidence["people estimated"], *evidence["weights estimated"]]
+    if any(len(part) != levels for part in lists) or not all(type(total) is int for total in totals):
         return False
     forms = ({"columns", "scale"}, {"columns", "scale", "epsilon"}, {"columns", "scale", "classes"})
     items = [item for tables in evidence["tables"] for item in tables]

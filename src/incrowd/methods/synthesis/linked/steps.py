@@ -108,6 +108,10 @@ class KeepLinkedRows(Step):
 
     tables: tuple[KeptTable, ...]
 
+    def __post_init__(self) -> None:
+        if len(self.tables) < 2:
+            raise InvalidParameter("linked tables are one of people, and one below it at least.")
+
     @property
     def by_row_id(self) -> bool:
         """Whether some table is joined by a row ID alone, without the person ID."""
@@ -122,7 +126,7 @@ class KeepLinkedRows(Step):
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:
-        if inner.loss is None or not self.tables or unit.column is None or unit.max_rows != 1:
+        if inner.loss is None or unit.column is None or unit.max_rows != 1:
             raise InvalidParameter("rows of linked tables are limited before they are measured, one person a row.")
         more = {OWNED, *([SINGLE_OWNER] if self.by_row_id else [])}
         return StepGuarantee(inner.loss, inner.because, inner.assumes | more, inner.on_sample)
@@ -158,6 +162,11 @@ class MeasuredLevel:
     constraints: tuple[NumberConstraint, ...] | None = None
     details: tuple[BinColumn, ...] | None = None
     ascending: str | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each column has."""
+        return tuple(column.size for column in self.columns)
 
     def reach(self, adjacency: Adjacency) -> Sensitivity:
         """Return how far one person moves a table of weights, and a score."""
