@@ -236,11 +236,6 @@ QUERIES = (
         ),
         ("queries/language/joins.py", "return most * many", "return most"),
         (
-            "queries/language/sources.py",
-            "blocks=(*above.blocks, *below.blocks),",
-            "blocks=above.blocks,",
-        ),
-        (
             "queries/measuring/statistics.py",
             "below = exp.If(this=exp.LT(this=x, expression=_whole(low)), true=_whole(-grid.width))",
             "below = exp.If(this=exp.LT(this=x, expression=_whole(low)), true=_whole(-2 * grid.width))",
@@ -249,6 +244,26 @@ QUERIES = (
             "queries/steps/query.py",
             "if parts.sums is not None and parts.sums.rows != (self.groups if parts.sums.people else self.rows):",
             "if parts.sums is not None and parts.sums.rows > (self.groups if parts.sums.people else self.rows):",
+        ),
+    ),
+    *area(
+        "periods of queries",
+        "tests/queries/language/test_restriction.py tests/workflows/query/test_periods_read.py",
+        ("queries/language/sources.py", "blocks=(*above.blocks, *below.blocks),", "blocks=above.blocks,"),
+        (
+            "queries/language/restriction.py",
+            'padded = any(join.args.get("side") for join in joins)',
+            "padded = False",
+        ),
+        (
+            "accounting/ledger/periods.py",
+            "spent = spent_in(after, root, label).plus(need)",
+            "spent = spent_in(after, root, label)",
+        ),
+        (
+            "workflows/query/planning.py",
+            "if calendar is None or not blocks or any(block.days is None for block in blocks):",
+            "if calendar is None or not blocks:",
         ),
     ),
     *area(
@@ -419,11 +434,6 @@ SERIES = (
             "accounting/ledger/periods.py",
             "return totals.every.plus(totals.worst if label is None else spent_in(values, root, label))",
             "return totals.worst if label is None else spent_in(values, root, label)",
-        ),
-        (
-            "accounting/ledger/periods.py",
-            "spent = spent_in(after, root, label).plus(need)",
-            "spent = spent_in(after, root, label)",
         ),
         (
             "engines/local/views.py",
