@@ -382,8 +382,9 @@ def _truths(part: exp.Expr, mean: Mean) -> Truths:
         case exp.Like() if part.args.get("negate"):
             return _truths(exp.Not(this=exp.Like(this=part.this, expression=part.expression)), mean)
         case exp.Is() if isinstance(part.expression, exp.Null):
-            known = _value(part.this, mean) is not None
-            return frozenset({False}) if known else frozenset({True}) if _is_missing(part.this, mean) else _ANY
+            if _is_missing(part.this, mean):
+                return frozenset({True})
+            return frozenset({False}) if _value(part.this, mean) is not None else _ANY
         case exp.Column():
             value = _value(part, mean)
             return frozenset({value}) if isinstance(value, bool) else _ANY
