@@ -299,7 +299,9 @@ def test_long_statements_about_public_tables_delay_nobody_else(
         (ValueError("line 7: Meyer"), "58000", "the server could not do this", None),
     ],
 )
-def test_errors_have_states_and_say_apart_what_to_do(problem: Exception, state: str, text: str, hint: str) -> None:
+def test_errors_have_states_and_say_apart_what_to_do(
+    problem: Exception, state: str, text: str, hint: str | None
+) -> None:
     complaint = complaint_of(replies.refusal(problem))
     assert (complaint.state, complaint.text) == (state, text)
     assert hint is None or complaint.hint == hint

@@ -250,7 +250,7 @@ def _moved(day: date, policy: Policy) -> bool:
         return True
     if not isinstance(column.domain, Dates) or column.rule_outside not in (Outside.ENDS, Outside.BOUND):
         return False
-    low, high = column.domain.low, column.domain.high
+    low, high = column.domain.bounds
     first, behind = calendar.days(calendar.first)[0], calendar.days(calendar.last)[1]
     return (low is not None and day <= low and first < low) or (
         high is not None and day >= high and high < behind - timedelta(days=1)
