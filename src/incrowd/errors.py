@@ -113,8 +113,12 @@ class SourceMisspelled(SourceInvalid):
     """Numbers or dates of a source are not written as declared; the message names the keys."""
 
 
-class UnknownColumn(IncrowdError):
+class UnknownColumn(InvalidParameter):
     """The source does not have a requested column."""
+
+
+class UnknownTable(InvalidParameter):
+    """A query names a table that is not there, or not for this user."""
 
 
 class PackageMissing(IncrowdError):

@@ -277,6 +277,25 @@ QUERIES = (
         ),
     ),
     *area(
+        "periods of queries",
+        "tests/workflows/query/test_periods.py tests/queries/language/test_restriction.py",
+        (
+            "queries/language/tables.py",
+            "table, days = _table(relation.name), relation.days",
+            "table, days = _table(relation.name), None",
+        ),
+        (
+            "queries/language/restriction.py",
+            'padded = any(join.args.get("side") for join in joins)',
+            "padded = False",
+        ),
+        (
+            "accounting/ledger/periods.py",
+            "sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)",
+            "sets = _charged_to(values, root, label, need, None if charge is None else charge.span)",
+        ),
+    ),
+    *area(
         "query planner",
         "tests/queries/test_batch.py",
         (
@@ -470,8 +489,8 @@ SERIES = (
         "tests/theorems/test_periods.py tests/theorems/test_series.py",
         (
             "accounting/ledger/periods.py",
-            "return totals.every.plus(totals.worst if charge is None else spent_in(values, root, charge.label))",
-            "return totals.worst if charge is None else spent_in(values, root, charge.label)",
+            "return totals.every.plus(totals.worst if labels is None else spent_in(values, root, labels[0]))",
+            "return totals.worst if labels is None else spent_in(values, root, labels[0])",
         ),
         (
             "engines/local/views.py",

@@ -457,7 +457,11 @@ RUNNING = area(
         "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
         "other_key = None",
     ),
-    ("workflows/release/running.py", "if release.certificate.id in runs), None)", "if False), None)"),
+    (
+        "workflows/release/running.py",
+        "hidden = next((release for release in finished if release.certificate.id in runs), None)",
+        "hidden = None",
+    ),
     ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
     ("verifier/judge.py", "if not all(amount.is_finite() for amount in spent):", "if False:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),

@@ -18,7 +18,7 @@ from incrowd.core.schema import Schema
 from incrowd.core.unit import Kind, Unit
 from incrowd.core.words import counted
 from incrowd.engines.sql.engine import PERSON_COLUMN
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, UnknownTable
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -370,4 +370,4 @@ class Catalog:
         names = [relation.name for relation in self.relations]
         near = difflib.get_close_matches(name, names, 1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join(sorted(names))}."
-        raise InvalidParameter(f"there is no table {name!r}.{hint}")
+        raise UnknownTable(f"there is no table {name!r}.{hint}")

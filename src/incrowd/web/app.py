@@ -46,6 +46,8 @@ Answers that are stored at the same time are committed together.
 """
 _CLOSING = 2
 """How many of them one user may have."""
+_PUBLIC = 4
+"""Threads for statements about public tables and declarations, of which a user has one: a long one delays no other."""
 _TURN = 0.001
 """Seconds after which Python lets another thread go on: few, so that short work is done soon beside long work."""
 _GARBAGE = (50_000, 20, 20)
@@ -70,6 +72,7 @@ def app(
     folder = current().charges.folder
     slots = None if folder is None else Slots(folder)
     pool, quick = ThreadPool(settings.threads, slots=slots), ThreadPool(_QUICK, _CLOSING)
+    public = ThreadPool(_PUBLIC, 1)
     server = FastAPI(
         title="incrowd",
         version=__version__,
@@ -81,13 +84,13 @@ def app(
     writer = AuditLogWriter(stores.audit)
     spans = request_spans()
     server.state.close = _closing(
-        (pool, quick, writer), settings.longest, _both(close, None if spans is None else spans.close)
+        (pool, quick, public, writer), settings.longest, _both(close, None if spans is None else spans.close)
     )
     limit = ConcurrencyLimit(settings.per_user, settings.queue)
     sso = None if settings.sso is None else SingleSignOn.read(Path(settings.sso))
     rates = RateLimiter(settings.rate), RateLimiter(settings.logins)
     server.state.services = Services(
-        current, stores, settings, pool, quick, writer, limit, InFlightQueries(), *rates, subjects, sso
+        current, stores, settings, pool, quick, public, writer, limit, InFlightQueries(), *rates, subjects, sso
     )
     for group in _ROUTES:
         server.include_router(group.router)

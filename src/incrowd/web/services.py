@@ -27,6 +27,8 @@ class Services:
     pool: ThreadPool
     quick: ThreadPool
     """For short work: cost estimates, and storing an answer when it is time to show it."""
+    public: ThreadPool
+    """For statements about public tables and declarations, one of a user at a time."""
     audit_writer: AuditLogWriter
     """For next to no work: giving a stored answer again."""
     limit: ConcurrencyLimit

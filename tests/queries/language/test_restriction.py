@@ -214,6 +214,7 @@ def test_people_without_a_row_on_the_days_that_a_query_reads_change_nothing(sql:
         "SELECT COUNT(*) FROM (SELECT who, MAX(day) AS day FROM orders GROUP BY who) AS t WHERE day < '2025-03-01'",
         "SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.who = b.who WHERE a.day < '2025-03-01'",
         "SELECT COUNT(*) FROM orders WHERE day < '2025-03-01' AND who IN (SELECT who FROM orders)",
+        "SELECT COUNT(*) FROM orders AS a LEFT JOIN orders AS b ON a.who = b.who AND a.day < '2025-03-01'",
         (
             "SELECT COUNT(*) FROM (SELECT day, who FROM orders UNION ALL SELECT day, who FROM orders) AS t "
             "WHERE day < '2025-03-01'"

@@ -19,9 +19,14 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
+from incrowd.errors import BudgetExceeded, Infeasible, QueryRefused, UnknownColumn, UnknownTable
 from incrowd.governance.grant import AccessRole
+from incrowd.queries.declarations import DeclarationAnswer
+from incrowd.web import replies
+from incrowd.web.postgres.door import complaint_of
 from incrowd.web.postgres.server import PostgresSettings
 from incrowd.web.settings import Settings
+from incrowd.workflows.query.system_catalog import Visitor
 from tests.ports import free_port
 from tests.web.serving import OFFICER, SECRET, Server, listening, server
 
@@ -243,3 +248,61 @@ def test_the_audit_log_holds_what_the_door_answered(address: str, here: Server) 
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(SQL)
     assert here.events()[-1] == ("query", "answered")
+
+
+def test_long_statements_about_public_tables_delay_nobody_else(
+    address: str, here: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued, begun, go, served = here.token(AccessRole.ANALYST, "eve"), threading.Semaphore(0), threading.Event(), []
+    answer = here.queries.public_answer
+
+    def slow(sql: str, visitor: Visitor) -> DeclarationAnswer | None:
+        if visitor.name == "eve":
+            served.append(sql)
+            begun.release()
+            assert go.wait(60)
+        return answer(sql, visitor)
+
+    monkeypatch.setattr(here.queries, "public_answer", slow)
+    hers = address.replace("//ann:", "//eve:").replace(address.split(":")[2].partition("@")[0], issued.token)
+
+    def flood() -> None:
+        with psycopg.connect(hers, autocommit=True) as connection:
+            connection.execute("SELECT 1")
+
+    threads = [threading.Thread(target=flood) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    assert begun.acquire(timeout=60)
+    with psycopg.connect(address, autocommit=True) as connection:
+        assert connection.execute("SELECT 2").fetchone() == (2,)
+    assert len(served) == 1  # the others of the same user wait, and hold no thread
+    go.set()
+    for thread in threads:
+        thread.join()
+    assert len(served) == 6
+
+
+@pytest.mark.parametrize(
+    ("problem", "state", "text", "hint"),
+    [
+        (UnknownTable("there is no table 'x'. There are: a, b."), "42P01", "there is no table 'x'", "There are: a, b."),
+        (UnknownColumn("no column 'x'. Did you mean 'y'?"), "42703", "no column 'x'", "Did you mean 'y'?"),
+        (BudgetExceeded("0.1 remains. Ask for more: grant."), "53400", "0.1 remains", "Ask for more: grant."),
+        (
+            QueryRefused("rows are not released: ask for COUNT(*)."),
+            "0A000",
+            "rows are not released",
+            "Ask for COUNT(*).",
+        ),
+        (Infeasible("no k: x"), "42601", "no k", "X"),
+        (ValueError("line 7: Meyer"), "58000", "the server could not do this", None),
+    ],
+)
+def test_errors_have_states_and_say_apart_what_to_do(
+    problem: Exception, state: str, text: str, hint: str | None
+) -> None:
+    complaint = complaint_of(replies.refusal(problem))
+    assert (complaint.state, complaint.text) == (state, text)
+    assert hint is None or complaint.hint == hint
+    assert "Meyer" not in complaint.hint

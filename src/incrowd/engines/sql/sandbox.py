@@ -29,7 +29,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
 
 @dataclass(frozen=True, eq=False)
 class Sandbox:
-    """Tables of public facts; any thread may ask, and one question runs at a time.
+    """Tables of public facts; any thread may ask.
 
     >>> box = Sandbox.of({"t": pa.table({"x": [1, 2]})})
     >>> box.run("SELECT MAX(x) AS s FROM t").to_pydict()
@@ -61,7 +61,9 @@ class Sandbox:
         """Return the result of one SELECT, which was read and checked before; it ends after a few seconds."""
         import duckdb
 
-        with self.lock, self.base.cursor() as cursor:
+        with self.lock:
+            cursor = self.base.cursor()
+        with cursor:
             timer = threading.Timer(_SECONDS, cursor.interrupt)
             timer.daemon = True
             timer.start()

@@ -18,7 +18,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from incrowd.errors import InvalidParameter, QueryRefused
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.joins import open_exists
-from incrowd.queries.language.reading import branches, check_size, read_query
+from incrowd.queries.language.reading import SAMPLED, branches, check_size, read_query
 from incrowd.queries.language.trees import changed, sources
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
@@ -76,6 +76,8 @@ def _written(tree: exp.Expr) -> str:
     try:
         return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE, copy=False)
     except UnsupportedError:
+        if tree.find(exp.TableSample) is not None:
+            raise QueryRefused(SAMPLED) from None
         raise QueryRefused("DuckDB's dialect lacks a part of this query: write dates by STRFTIME.") from None
 
 

@@ -30,6 +30,7 @@ SCHEMAS = ("main", "public")
 """What tools write before a table: the schema that HTTP tells of, and that of PostgreSQL's clients."""
 _HALF = re.compile("[\ud800-\udfff]")
 _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
+SAMPLED = "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate."
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
 _NESTING = 24  # sqlglot and databases recurse: Python's stack ends near 1000 frames

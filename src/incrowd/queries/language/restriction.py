@@ -7,14 +7,11 @@ so it reveals nothing; all other groups are shown with noise, also those without
 from __future__ import annotations
 
 import itertools
-import operator
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
-from functools import partial, reduce
-from itertools import product
+from functools import reduce
 from typing import Any
 
 from sqlglot import exp
@@ -27,6 +24,7 @@ from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.row_query import Scope
 from incrowd.queries.language.trees import column as named
 from incrowd.queries.language.trees import conjuncts
+from incrowd.queries.language.truths import as_date, results_of, truths_of, value_of
 from incrowd.queries.query import Block, Possible
 
 _MOST = 4096
@@ -35,8 +33,6 @@ _MOST_WORK = 60_000
 """Values times parts of conditions: more is not tried."""
 _MOST_LISTED = 100_000
 """Values of a key that are listed, where conditions leave it a range."""
-Truths = frozenset[bool | None]
-_ANY: Truths = frozenset({True, False, None})
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren)
 _SEES_NULL = (
     exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Boolean,
@@ -182,7 +178,7 @@ class _Restricted:
                 results.add(None)
         if self._missing:
             sees = node.find(*_SEES_NULL) is not None
-            for meaning in _results(node, self._mean(None)) if sees else ():
+            for meaning in results_of(node, self._mean(None)) if sees else ():
                 if (members := meaning.extent.members(_MOST_LISTED)) is None:
                     return None
                 results.update((*members, *([None] if meaning.optional else ())))
@@ -205,8 +201,8 @@ class _Restricted:
             yield wide(node) if narrow is not self.base else None
             return
         for mean in map(self._mean, values):
-            if all(True in _truths(part, mean) for part in self.about):
-                yield from _results(node, mean)
+            if all(True in truths_of(part, mean) for part in self.about):
+                yield from results_of(node, mean)
 
     def _ranged(self) -> ExpressionDomain | None:
         """Return the domain within the ends that conditions set; None where nothing is left."""
@@ -282,9 +278,9 @@ def _points(part: exp.Expr, mean: Mean) -> frozenset[Constant | None] | None:
 
 
 def _constants(column: exp.Expr, nodes: Sequence[exp.Expr], mean: Mean) -> frozenset[Constant | None] | None:
-    values = [None if node.find(exp.Column) else _value(node, mean) for node in nodes]
+    values = [None if node.find(exp.Column) else value_of(node, mean) for node in nodes]
     if mean(column).type is Type.DATE:
-        values = [_alike(value, date.min) for value in values]
+        values = [as_date(value, date.min) for value in values]
     return None if None in values else frozenset(values)
 
 
@@ -310,41 +306,6 @@ def _end(points: frozenset[Constant | None] | None) -> Fraction | None:
     return None if point is None else _number(point)
 
 
-def _results(node: exp.Expr, mean: Mean) -> Iterator[BoundTree]:
-    """Yield what an expression can be for one value of its column; of CASE and COALESCE, the parts that can come."""
-    match node:
-        case exp.Paren():
-            yield from _results(node.this, mean)
-        case exp.Case():
-            whole = mean(node)
-            for branch in node.args["ifs"]:
-                test = branch.this if node.this is None else exp.EQ(this=node.this, expression=branch.this)
-                truths = _truths(test, mean)
-                yield from _branch(branch.args["true"], whole, mean) if True in truths else ()
-                if truths == {True}:
-                    return
-            yield from _branch(node.args.get("default"), whole, mean)
-        case exp.Coalesce():
-            for part in (node.this, *node.expressions):
-                if not isinstance(part, exp.Null):
-                    meaning = mean(part)
-                    yield replace(meaning, extent=replace(meaning.extent, optional=False))
-                    if not meaning.optional:
-                        return
-            yield mean(node)
-        case _:
-            yield mean(node)
-
-
-def _branch(node: exp.Expr | None, whole: BoundTree, mean: Mean) -> Iterator[BoundTree]:
-    if node is None or isinstance(node, exp.Null):
-        yield replace(whole, extent=replace(whole.extent, values=(), optional=True))
-    elif mean(node).type is whole.type:
-        yield from _results(node, mean)
-    else:  # a date written as a text, a whole number beside decimals
-        yield whole
-
-
 def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
     """Return a key with the values that are left to it."""
     if image is None:
@@ -359,100 +320,6 @@ def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
         return meaning
     rest = meaning.extent.rest if meaning.extent.rest in listed else None
     return BoundTree(meaning.tree, replace(meaning.extent, values=listed, optional=optional, rest=rest))
-
-
-def _truths(part: exp.Expr, mean: Mean) -> Truths:
-    """Return what a condition can be, by three-valued logic; all three where it is not known."""
-    match part:
-        case exp.Paren():
-            return _truths(part.this, mean)
-        case exp.Not():
-            return frozenset(None if truth is None else not truth for truth in _truths(part.this, mean))
-        case exp.And() | exp.Or():
-            sides = _truths(part.this, mean), _truths(part.expression, mean)
-            return _either(*sides, decisive=isinstance(part, exp.Or))
-        case exp.In() if part.expressions:
-            truths = [_compared(exp.EQ(this=part.this, expression=member), mean) for member in part.expressions]
-            return reduce(partial(_either, decisive=True), truths)
-        case exp.Between():
-            ends = (
-                exp.GTE(this=part.this, expression=part.args["low"]),
-                exp.LTE(this=part.this, expression=part.args["high"]),
-            )
-            return _truths(exp.And(this=ends[0], expression=ends[1]), mean)
-        case exp.Like() if part.args.get("negate"):
-            return _truths(exp.Not(this=exp.Like(this=part.this, expression=part.expression)), mean)
-        case exp.Is() if isinstance(part.expression, exp.Null):
-            known = _value(part.this, mean) is not None
-            return frozenset({False}) if known else frozenset({True}) if _is_missing(part.this, mean) else _ANY
-        case exp.Column():
-            value = _value(part, mean)
-            return frozenset({value}) if isinstance(value, bool) else _ANY
-        case exp.Binary() if type(part) in _COMPARISONS:
-            return _compared(part, mean)
-    return _ANY
-
-
-def _either(one: Truths, two: Truths, *, decisive: bool) -> Truths:
-    return frozenset(_joined(*pair, decisive=decisive) for pair in product(one, two))
-
-
-def _joined(one: bool | None, two: bool | None, *, decisive: bool) -> bool | None:
-    """Return AND (or OR, where True decides) of two truth values."""
-    if decisive in (one, two):
-        return decisive
-    return None if None in (one, two) else not decisive
-
-
-def _compared(part: exp.Binary, mean: Mean) -> Truths:
-    if _is_missing(part.this, mean) or _is_missing(part.expression, mean):
-        return frozenset({None})
-    one, two = _value(part.this, mean), _value(part.expression, mean)
-    one, two = _alike(one, two), _alike(two, one)
-    numbers = isinstance(one, int | float) and isinstance(two, int | float)
-    if one is None or two is None or (type(one) is not type(two) and not numbers):
-        return _ANY
-    return frozenset({bool(_COMPARISONS[type(part)](one, two))})
-
-
-def _alike(value: Constant | None, other: Constant | None) -> Constant | None:
-    """Return a text that is compared with a date as the date that it writes."""
-    if not isinstance(value, str) or not isinstance(other, date):
-        return value
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        return None
-
-
-def _value(node: exp.Expr, mean: Mean) -> Constant | None:
-    """Return the one value that an expression has, None where it can have several or none."""
-    values = set[Constant]()
-    for meaning in _results(node, mean):
-        members = None if meaning.optional else meaning.extent.members(2)
-        if members is None:
-            return None
-        values.update(members)
-    return values.pop() if len(values) == 1 else None
-
-
-def _is_missing(node: exp.Expr, mean: Mean) -> bool:
-    """Tell whether a column is missing for sure."""
-    return isinstance(node, exp.Column) and mean(node).extent.values == ()
-
-
-def _like(text: Constant, pattern: Constant) -> bool:
-    parts = re.split("([%_])", str(pattern))
-    return (
-        re.fullmatch("".join({"%": ".*", "_": "."}.get(one, re.escape(one)) for one in parts), str(text), re.DOTALL)
-        is not None
-    )
-
-
-_COMPARISONS: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
-    exp.EQ: operator.eq, exp.NEQ: operator.ne, exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt,
-    exp.GTE: operator.ge, exp.Like: _like,
-}  # fmt: skip
 
 
 def _rules_out_null(part: exp.Expr) -> bool:

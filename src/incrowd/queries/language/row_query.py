@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Type, listed
 from incrowd.core.unit import Unit
-from incrowd.errors import InvalidParameter, QueryRefused
+from incrowd.errors import InvalidParameter, QueryRefused, UnknownColumn
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import BoundTree, ExpressionDomain
 from incrowd.queries.query import PERSON, Block, Catalog, Possible, Relation
@@ -114,7 +114,7 @@ class Scope:
         names = sorted({name for _, rows in places for name in (*rows.names, *(item.name for item in rows.fields))})
         near = difflib.get_close_matches(named.name, names, 1)
         hint = f" Did you mean {near[0]!r}?" if near else f" There are: {listed(names, 20)}."
-        raise InvalidParameter(f"there is no column {named.name!r}.{hint}")
+        raise UnknownColumn(f"there is no column {named.name!r}.{hint}")
 
     def mark(self, node: exp.Expr) -> exp.Expr:
         """Return a condition in which person IS NULL is understood, of a table that LEFT JOIN joined: no partner there.

@@ -17,7 +17,7 @@ from incrowd.queries.language.domain import BoundTree, ExpressionDomain, decimal
 from incrowd.queries.language.expressions.function import condition, title, within
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, is_own, join_memberships, join_rows, same_unit
-from incrowd.queries.language.reading import UNANSWERED
+from incrowd.queries.language.reading import SAMPLED, UNANSWERED
 from incrowd.queries.language.restriction import block_of, blocks, remaining
 from incrowd.queries.language.row_query import Context, Field, RowQuery, first_rows, hash_order
 from incrowd.queries.language.tables import table_rows
@@ -29,7 +29,7 @@ _CLAUSES = {
     "order": "ORDER BY stands in the outermost query: rows have no order.",
     "limit": "LIMIT stands in the outermost query: which rows it takes would depend on all others.",
     "offset": "OFFSET stands in the outermost query: which rows it skips would depend on all others.",
-    "sample": "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate.",
+    "sample": SAMPLED,
     "qualify": "QUALIFY shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
     "windows": "OVER shows rows beside each other: GROUP BY first, windows go over the groups of an answer.",
     "laterals": "LATERAL looks at rows one by one: JOIN on equality instead.",
@@ -41,6 +41,9 @@ def sources_of(query: exp.Select, context: Context) -> JoinedRows:
     """Return the sources of a query, joined."""
     from_ = query.args.get("from_")
     if from_ is None:
+        call = query.find(exp.Anonymous)
+        if call is not None:
+            raise QueryRefused(f"{call.name.upper()} is not answered without a table: ask about a table.")
         raise QueryRefused("a query is about a table: write SELECT … FROM ….")
     first = source_rows(from_.this, context)
     others = [(join, source_rows(join.this, context)) for join in query.args.get("joins") or ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -34,11 +35,12 @@ from incrowd.workflows.query.system_catalog import Visitor
 _STATES = {
     "InvalidParameter": "42601",
     "UnknownColumn": "42703",
+    "UnknownTable": "42P01",
     "MixedUnits": "42P10",
     "AccessDenied": "42501",
     "BudgetExceeded": "53400",
 }
-_BY_STATUS = {401: "28000", 403: "42501", 413: "54000", 422: FEATURE, 429: "53300", 503: "57P03"}
+_BY_STATUS = {400: "42601", 401: "28000", 403: "42501", 413: "54000", 422: FEATURE, 429: "53300", 503: "57P03"}
 _FAULT = "58000"
 """The state of everything that could depend on rows: a fault, an answer that took too long, one that was stopped."""
 _CATALOG_FACTOR = 10
@@ -46,6 +48,8 @@ _CATALOG_FACTOR = 10
 _EXPLAIN = re.compile(
     r"explain\s+(?:(?:privacy|analyze|verbose)\s+|\([^)]*\)\s*)*(?P<query>.+)", re.IGNORECASE | re.DOTALL
 )
+_WAY_OUT = re.compile(r"(?P<message>.+?)(?:: |\. (?=[A-Z]))(?P<hint>.+)", re.DOTALL)
+"""What is wrong, and in the same or the next sentence what to do."""
 _UNKNOWN = "the user or the token is wrong, or the token was revoked or expired"
 
 
@@ -152,9 +156,11 @@ class Door:
         _require(caller, Permission.READ)
         self._count(self.catalog_requests, caller)
         try:
-            answer = await run_in_threadpool(queries.public_answer, sql, Visitor(caller.user.name, process))
+            visitor = Visitor(caller.user.name, process)
+            job = self.services.public.submit(lambda: queries.public_answer(sql, visitor), caller.user.name)
+            answer = await asyncio.wrap_future(job)
         except IncrowdError as problem:
-            raise _complaint(replies.refusal(problem)) from None
+            raise complaint_of(replies.refusal(problem)) from None
         return None if answer is None else _table(answer)
 
     async def _paid(self, caller: Caller, sql: str, settings: Settings) -> Result:
@@ -212,7 +218,7 @@ class Door:
         try:
             declared = declaration_answer(sql, queries.schema())
         except IncrowdError as problem:
-            raise _complaint(replies.refusal(problem)) from None
+            raise complaint_of(replies.refusal(problem)) from None
         if declared is None:
             raise Complaint("42704", "there is no such setting", "SHOW TABLES and SHOW incrowd.remaining exist.")
         return _table(declared)
@@ -221,7 +227,7 @@ class Door:
         try:
             limiter.require(caller.rate_key)
         except replies.RateLimited as problem:
-            raise _complaint(replies.refusal(problem)) from None
+            raise complaint_of(replies.refusal(problem)) from None
 
 
 def _require(caller: Caller, right: Permission) -> None:
@@ -246,17 +252,18 @@ def _shape(sql: str, settings: Settings) -> QueryShape:
 
 def _content(reply: Response) -> dict[str, Any]:
     if reply.status_code != 200:
-        raise _complaint(reply)
+        raise complaint_of(reply)
     content: dict[str, Any] = json.loads(bytes(reply.body))
     return content
 
 
-def _complaint(reply: Response) -> Complaint:
+def complaint_of(reply: Response) -> Complaint:
     """Return an error reply as PostgreSQL's; its state depends on the query, budgets and limits, and on no row."""
     content = json.loads(bytes(reply.body))
     kind, text = content["kind"], content["error"]
     state = _STATES.get(kind) or _BY_STATUS.get(reply.status_code, _FAULT)
-    message, _, hint = text.partition(": ")
+    parts = _WAY_OUT.fullmatch(text)
+    message, hint = (text, "") if parts is None else (parts["message"], parts["hint"])
     return Complaint(state, message, hint[:1].upper() + hint[1:])
 
 

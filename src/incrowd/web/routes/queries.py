@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -9,7 +10,6 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
-from fastapi.concurrency import run_in_threadpool
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
@@ -96,9 +96,9 @@ async def _declared(query: QueryShape, caller: Caller, services: Services) -> Re
             return replies.refusal(problem)
         return None if declared is None else replies.as_json(declared.to_json())
 
-    return (
-        await run_in_threadpool(answer) if may_be_declaration(query.sql) or queries.may_be_public(query.sql) else None
-    )
+    if not may_be_declaration(query.sql) and not queries.may_be_public(query.sql):
+        return None
+    return await asyncio.wrap_future(services.public.submit(answer, caller.user.name))
 
 
 def query_task(action: str, query: QueryShape, caller: Caller, services: Services) -> QueryTask:

@@ -202,6 +202,8 @@ def _node(node: exp.Expr, visitor: Visitor) -> exp.Expr:
             return exp.column(node.this.copy(), node.args["table"].copy())
         case exp.Cast():
             return _cast(node)
+        case exp.Anonymous() if node.name.lower() == "pg_backend_pid":
+            return exp.Literal.number(visitor.process)
         case exp.Anonymous() if node.name.lower() in _MACROS or node.name.lower() in (*_ALWAYS, *_NULLS):
             return _call(node)
         case exp.CurrentSchema():

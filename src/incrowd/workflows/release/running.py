@@ -69,7 +69,8 @@ def _require_delivered(policy: Policy, ledger: Ledger) -> None:
     counted once more, and one person would move the series by more than was priced.
     """
     runs = {run["release"]: label for label, releases in _runs(policy, ledger).items() for run in releases}
-    hidden = next((release for release in hidden_releases(policy, ledger) if release.certificate.id in runs), None)
+    finished = hidden_releases(policy, ledger)
+    hidden = next((release for release in finished if release.certificate.id in runs), None)
     if hidden is not None:
         raise Refused(
             f"period {runs[hidden.certificate.id]} is finished, and not in its place; later periods depend on whether "
