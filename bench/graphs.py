@@ -7,8 +7,8 @@ Edges are drawn with ends by weights that fall like a power, and written as Parq
 the whole road (policy, validation, ledger, certificate, files, check) with real coins, in a process of its own: CPU
 seconds and peak memory.  The floor is DuckDB reading the edges and counting degrees.  networkx, where it is installed,
 counts degrees and triangles of a tenth of the size, beside the same releases of that size: from one size to the other
-the table shows how cost grows.  igraph and networkit (peers `graphs_igraph` and `graphs_networkit`, see `bench/rows.py`)
-count degrees and triangles of the whole graph in one thread each.
+the table shows how cost grows.  igraph and networkit (peers `graphs_igraph` and `graphs_networkit`, see
+`bench/rows.py`) count degrees and triangles of the whole graph in one thread each.
 
 Besides what the smallest graph takes, memory grows with the edges, by 55 to 105 bytes for each: edges are read some
 millions at a time, and products of matrices are made in pieces of 2 million entries.  CPU time of degrees grows with

@@ -2,10 +2,10 @@
 
     INCROWD_ADULT=folder python -m bench.methods
 
-ARX and sdcMicro need Java and R packages that are not run here.  Beside t-closeness stand ARX's CPU seconds as they were
-measured once, scaled by an exhaustive search of the same nodes, which ran then and runs here.  Beside masks stand those
-of sdcMicro 5.8.1, as they were measured once: not scaled, so a slow machine counts against incrowd.  The others have
-goals in CPU seconds.  Without Adult its rows are left out, and that is printed.
+ARX and sdcMicro need Java and R packages that are not run here.  Beside t-closeness stand ARX's CPU seconds as they
+were measured once, scaled by an exhaustive search of the same nodes, which ran then and runs here.  Beside masks stand
+those of sdcMicro 5.8.1, as they were measured once: not scaled, so a slow machine counts against incrowd.  The others
+have goals in CPU seconds.  Without Adult its rows are left out, and that is printed.
 """
 
 from __future__ import annotations

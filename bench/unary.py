@@ -3,8 +3,8 @@
     python -m bench.unary [PEOPLE]          100,000 people by default
 
 The floor draws one float for every bit, compares it and sums the columns.  pure-ldp's oracle of the same law (peer
-`unary_pure`, see `bench/rows.py`) encodes and sums a tenth of the people, and its seconds are taken ten times: it treats
-one person after another.  The goals: no more than the floor, and a sixtieth of pure-ldp.
+`unary_pure`, see `bench/rows.py`) encodes and sums a tenth of the people, and its seconds are taken ten times: it
+treats one person after another.  The goals: no more than the floor, and a sixtieth of pure-ldp.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def test_no_released_label_contradicts_its_row(method: str, outside: str) -> Non
 
 
 ORDER = ("none", "primary", "secondary", "college", "doctorate")
-LABELS_ABOVE = {
+LABELS_ABOVE: dict[str, dict[str, Any]] = {
     "slicing": {"groups": [["cost", "school"], ["icd", "phone"]], "rate": "1/2", "epsilon": 2, "delta": "1e-4"},
     "private-histogram": {"columns": ["cost", "school"], "epsilon": 8},
     "most-common": {"columns": ["cost", "school"], "epsilon": 8, "top": 2},
@@ -191,7 +191,11 @@ LABELS_ABOVE = {
     "local-suppression": {"threshold": "1/5"},
 }
 """Methods whose labels lie on level 1 here, with hierarchies of every kind that the tests above do not have."""
-CELLS = (("20", "college", "J18.9", "02139"), ("-4", "PhD", "E11", "021"), ("1000", "doctorate", "A00", "x"))
+CELLS: tuple[tuple[str, ...], ...] = (
+    ("20", "college", "J18.9", "02139"),
+    ("-4", "PhD", "E11", "021"),
+    ("1000", "doctorate", "A00", "x"),
+)
 CELLS += (("49.9", "none", "K35", "021394"), ("20.5", "secondary", "Z99", "99"))
 
 
@@ -209,7 +213,7 @@ def of_every_kind(outside: str) -> dict[str, Any]:
 
 def true_of_any(name: str, label: str | None, value: str) -> bool:
     """Whether a label of one of these hierarchies is true of a value."""
-    if label in ("*", "any", "Total", None):
+    if label is None or label in ("*", "any", "Total"):
         return True
     if name == "school":
         first, _, last = label.partition(" to ")

@@ -51,6 +51,14 @@ def drafted(table: pa.Table, tmp_path: Path, wish: DraftRequest = MICRODATA) -> 
     return load_policy(tmp_path / "policy.yaml")
 
 
+def release_columns(policy: Policy) -> list[str]:
+    release = policy.section.release
+    assert isinstance(release, dict)
+    columns = release["columns"]
+    assert isinstance(columns, list)
+    return columns
+
+
 def test_a_draft_rests_on_nothing_that_was_read_off_the_rows(tmp_path: Path) -> None:
     policy = drafted(TABLE, tmp_path)
     assert policy.schema.drafted == ()
@@ -152,8 +160,9 @@ def test_years_of_events_are_those_of_a_period_and_births_end_with_it(tmp_path: 
     assert columns["birth_year"].bounds == ("1900", "2023")
     columns = drafted(table, tmp_path).section.columns
     assert columns["year"].bounds == ("1900", "2099")
-    assert columns["birth_year"].bounds[0] == "1900"
-    assert 2020 < int(columns["birth_year"].bounds[1]) < 2099
+    first, last = columns["birth_year"].bounds or ("", "")
+    assert first == "1900"
+    assert 2020 < int(last or 0) < 2099
 
 
 def test_a_table_with_totals_takes_categories_before_numbers_in_the_order_of_the_file(tmp_path: Path) -> None:
@@ -161,9 +170,9 @@ def test_a_table_with_totals_takes_categories_before_numbers_in_the_order_of_the
         {"income": [1000 + 7 * n for n in range(300)], "sex": ["F", "M"] * 150, "ward": ["a", "b", "c"] * 100}
     )
     policy = drafted(table, tmp_path, DraftRequest(DraftGoal.TABLE))
-    assert policy.section.release["columns"] == ["sex", "ward"]
+    assert release_columns(policy) == ["sex", "ward"]
     three = drafted(table, tmp_path, DraftRequest(DraftGoal.TABLE, keep=("income", "sex", "ward")))
-    assert three.section.release["columns"] == ["sex", "ward", "income"]
+    assert release_columns(three) == ["sex", "ward", "income"]
 
 
 def test_a_few_days_outside_of_a_period_leave_it_the_bound(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_what_was_not_measured_stays_as_it_was_and_errors_are_smaller(tmp_path: 
     method = Marginals(Fraction(1, 5), delta, rows=4000, rounds=1)
     rich = Marginals(Fraction(2), delta)
     model = rich.release(Table(schema, open_source(rows(2000)), LocalEngine()), SeededCoins(1)).model
+    assert model is not None
     assert prior_cliques(model, 100_000) == method.start_from(model, schema)
     assert prior_cliques(model, 2) == ()
     month = Table(schema, open_source(rows(100, 7)), LocalEngine())

@@ -85,7 +85,7 @@ def _of_numbers(facts: Facts, kind: Type, period: tuple[str, str] | None) -> Pub
     if kind is not Type.INTEGER or not isinstance(low, int) or not isinstance(high, int):
         return None
     if spoken(facts.name, YEARS | BIRTHS) and _FIRST_YEAR <= low <= high <= _LAST_YEAR:
-        first, last = _years(facts, period)
+        first, last = _years(facts.name, (low, high), period)
         widths = {"hierarchy": {"intervals": ["5", "10", "50"]}} if int(last) - int(first) >= _LONG else {}
         return PublicVocabulary({"type": "integer", "bounds": [first, last], **widths}, f"years from {first} to {last}")
     if spoken(facts.name, SEXES) and {str(end) for end in range(low, high + 1)} <= {"0", "1", "2", "9"}:
@@ -93,11 +93,12 @@ def _of_numbers(facts: Facts, kind: Type, period: tuple[str, str] | None) -> Pub
     return None
 
 
-def _years(facts: Facts, period: tuple[str, str] | None) -> tuple[str, str]:
+def _years(name: str, years: tuple[int, int], period: tuple[str, str] | None) -> tuple[str, str]:
     """Return the years that a column can have: births end with the declared period or now, events lie in the period."""
-    if spoken(facts.name, BIRTHS):
+    if spoken(name, BIRTHS):
         return FIRST_DAY[:4], _last_birth(period)[:4]
-    if period is not None and int(period[0][:4]) <= facts.low <= facts.high <= int(period[1][:4]):
+    low, high = years
+    if period is not None and int(period[0][:4]) <= low <= high <= int(period[1][:4]):
         return period[0][:4], period[1][:4]
     return FIRST_DAY[:4], LAST_DAY[:4]
 

@@ -268,9 +268,20 @@ class Choice:
         alone, totals, windows = (math.ceil(_factor(self.scale) * error) for error in self.chosen.errors)
         factor = _factor(self.scale, self.periods * cells)
         all_counts, all_totals, all_windows = (math.ceil(factor * error) for error in self.chosen.errors)
-        plan = self.strategy, self.periods, self.window, pattern.participations, pattern.apart
-        numbers = self.chosen.squared, self.scale, alone, totals, windows, (all_counts, all_totals, all_windows)
-        return RunningNoise(*plan, *numbers, pattern.withdrawals or None)
+        return RunningNoise(
+            strategy=self.strategy,
+            periods=self.periods,
+            window=self.window,
+            participations=pattern.participations,
+            apart=pattern.apart,
+            squared=self.chosen.squared,
+            scale=self.scale,
+            alone=alone,
+            totals=totals,
+            windows=windows,
+            together=(all_counts, all_totals, all_windows),
+            withdrawals=pattern.withdrawals or None,
+        )
 
     def table(self) -> tuple[tuple[str, ...], ...]:
         """Return the strategies that were compared, each with the 95 % error of the worst number of each kind."""
