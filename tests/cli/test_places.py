@@ -79,9 +79,9 @@ def test_settings_are_shown_with_what_decided_them(place: Path, run: Runner) -> 
     assert shown["ledger"] == {"value": f"sqlite:///{place}/declared/.incrowd/ledger.sqlite", "by": "default"}
     os.environ[VARIABLE] = "sqlite:///books/one.sqlite"
     shown = json.loads(run("config show --json").out)
-    assert shown["ledger"] == {"value": f"sqlite:///{place}/books/one.sqlite", "by": VARIABLE}
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/books/one.sqlite", "by": f"--ledger or {VARIABLE}"}
     shown = json.loads(run("config show --ledger sqlite:///two.sqlite --json").out)
-    assert shown["ledger"]["by"] == "--ledger"
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/two.sqlite", "by": f"--ledger or {VARIABLE}"}
     Path("declared/policy.yaml").write_text(json.dumps(POLICY | {"ledger": "sqlite:///own.sqlite"}))
     refused = run("config show --policy declared/policy.yaml")
     assert refused.code == 2
@@ -103,3 +103,14 @@ def test_a_doctor_says_what_does_not_work(run: Runner, monkeypatch: pytest.Monke
     assert found.code == 1
     bad = [finding["about"] for finding in json.loads(found.out)["findings"] if finding["good"] is False]
     assert bad == ["random numbers"]
+
+
+def test_an_option_names_the_ledger_and_is_remembered(place: Path, run: Runner) -> None:
+    assert run(f"{RELEASE} out --ledger sqlite:///one.sqlite --json").code == 0
+    assert not os.environ.get(VARIABLE)
+    assert names(".") >= {"one.sqlite"}
+    assert "ledger.sqlite" not in names(".")
+    assert json.loads(run("ledger show --ledger sqlite:///one.sqlite --json").out)["datasets"][0]["dataset"] == "people"
+    refused = run(f"{RELEASE} out2 --ledger sqlite:///two.sqlite")
+    assert refused.code == 2
+    assert str(place / "one.sqlite") in refused.err
