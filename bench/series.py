@@ -31,7 +31,13 @@ from incrowd.engines.readers.sources import open_source
 from incrowd.methods.histograms.continual.check import RunningCheck
 from incrowd.methods.histograms.continual.method import CHECK, Continual, largest_rho
 from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
-from incrowd.methods.histograms.continual.strategies import Estimates, Pattern, Strategy, matrix_of, sensitivity
+from incrowd.methods.histograms.continual.strategies import (
+    ContributionPattern,
+    Estimates,
+    NoiseStrategy,
+    matrix_of,
+    sensitivity,
+)
 from incrowd.noise.system import SystemCoins
 
 DELTA = Fraction(1, 10**6)
@@ -123,17 +129,17 @@ def errors(opendp: str | None) -> None:
     print("\n" + " ".join(f"{head:>{wide}}" for head, wide in zip(heads, (4, 12, 12, 14, 12, 8, 8), strict=True)))
     for periods in (12, 60, 365):
         norms = {}
-        for strategy in (Strategy.ROOT, Strategy.NORMALIZED_ROOT):
+        for strategy in (NoiseStrategy.ROOT, NoiseStrategy.NORMALIZED_ROOT):
             matrix = matrix_of(strategy, periods, 12)
             worst = Estimates.of(matrix, tuple(range(periods)), 12).norms()["totals"].max()
-            norms[strategy] = math.sqrt(sensitivity(matrix, Pattern(1, 1))) * worst
+            norms[strategy] = math.sqrt(sensitivity(matrix, ContributionPattern(1, 1))) * worst
         squares = f"{unit * math.sqrt(tree_variance(periods, squares=True)):.1f}" if periods <= 60 else "-"
         depth = 1 + math.ceil(math.log2(periods))
         peer = "-" if opendp is None else f"{1.96 * _peer(opendp, periods, math.sqrt(depth / (2 * rho))):.1f}"
         print(
             f"{periods:>4} {unit * math.sqrt(periods):>12.1f} "
             f"{unit * math.sqrt(tree_variance(periods, squares=False)):>12.1f} {squares:>14} {peer:>12} "
-            f"{unit * norms[Strategy.ROOT]:>8.1f} {unit * norms[Strategy.NORMALIZED_ROOT]:>8.1f}"
+            f"{unit * norms[NoiseStrategy.ROOT]:>8.1f} {unit * norms[NoiseStrategy.NORMALIZED_ROOT]:>8.1f}"
         )
 
 

@@ -6,10 +6,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from incrowd.engines.worker import Limits
+from incrowd.engines.worker import WorkerLimits
 from tests.hostile.running import CORPUS, as_installed, run_corpus, within
 
-QUICK = Limits(processor=1, clock=240, memory=500_000_000)
+QUICK = WorkerLimits(processor=1, clock=240, memory=500_000_000)
 """Lower limits, so that a test of all files takes a minute."""
 
 

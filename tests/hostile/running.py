@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from incrowd.engines.worker import Limits, fork_worker
+from incrowd.engines.worker import WorkerLimits, fork_worker
 from incrowd.errors import IncrowdError
 from tests.hostile.documents import DOCUMENTS, MARK, Make
 from tests.hostile.tables import TABLES
@@ -116,7 +116,7 @@ def _ending(name: str, words: list[str], size: int, run: tuple[Path, Callable[[l
     )
 
 
-def within(limits: Limits) -> Callable[[list[str]], int]:
+def within(limits: WorkerLimits) -> Callable[[list[str]], int]:
     """Return a start of the command line within limits, without importing it again for each file."""
 
     def start(words: list[str]) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 from incrowd.core.limits import CERTIFICATE_BYTES, check_depth
 from incrowd.engines.regular_file import open_regular, read_bounded
-from incrowd.engines.worker import Limits, count_file, lift_limits, limited
+from incrowd.engines.worker import WorkerLimits, count_file, lift_limits, limited
 from incrowd.errors import InvalidParameter, LimitExceeded, ReaderCrashed
 from tests.hostile.documents import DOCUMENTS
 from tests.hostile.tables import TABLES
@@ -50,7 +50,7 @@ def test_a_worker_that_takes_too_much_memory_is_ended() -> None:
 
 @pytest.mark.usefixtures("limits_on")
 def test_a_worker_that_takes_too_long_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("incrowd.engines.worker.LIMITED", Limits(clock=3))
+    monkeypatch.setattr("incrowd.engines.worker.LIMITED", WorkerLimits(clock=3))
     with pytest.raises(LimitExceeded, match="longer than files of this size need"):
         limited(spin)
 
@@ -73,8 +73,8 @@ def test_a_worker_tells_how_far_it_is() -> None:
 
 
 def test_limits_grow_with_large_files_only() -> None:
-    assert Limits(10, 20, 30).for_size(1) == Limits(10, 20, 30)
-    assert Limits(10, 20, 30).for_size(640 * 2**20) == Limits(100, 200, 300)
+    assert WorkerLimits(10, 20, 30).for_size(1) == WorkerLimits(10, 20, 30)
+    assert WorkerLimits(10, 20, 30).for_size(640 * 2**20) == WorkerLimits(100, 200, 300)
     count_file("nothing", 1)  # outside of a worker, nothing is counted
     lift_limits()
 

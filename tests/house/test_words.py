@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
-from tests.house.names import banned_bindings
+from tests.house.names import PACKAGE, banned_bindings
 from tests.house.phrases import uses
 
 KEYS = {"given"}
@@ -36,3 +37,12 @@ def test_a_banned_name_and_a_listed_phrase_are_found(tmp_path: Path) -> None:
     (package / "module.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     assert [binding.name for binding in banned_bindings(package)] == ["told", "each", "kept"]
     assert [use.phrase for use in uses(tmp_path)] == ["hang on"]
+
+
+def test_no_two_classes_of_the_package_have_one_name() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}

@@ -21,7 +21,7 @@ from incrowd.accounting.budget import Amount, Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge
-from incrowd.core.calendar import UNKNOWN, Calendar, Every, Undated
+from incrowd.core.calendar import UNKNOWN, Every, PeriodCalendar, Undated
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Categories, Type
 from incrowd.core.guarantee import Guarantee
@@ -40,8 +40,8 @@ from tests.ledgers import create, guarantee
 MONTHS = ("2025-01", "2025-02", "2025-03")
 DAYS = tuple(f"{month}-15" for month in MONTHS)
 CELLS = ("a", "b")
-BY_EVENT = Calendar("event", Every.MONTH, MONTHS[0], MONTHS[-1], undated=Undated.UNKNOWN)
-BY_ARRIVAL = Calendar("event", Every.MONTH, MONTHS[0], MONTHS[-1], arrival="arrived")
+BY_EVENT = PeriodCalendar("event", Every.MONTH, MONTHS[0], MONTHS[-1], undated=Undated.UNKNOWN)
+BY_ARRIVAL = PeriodCalendar("event", Every.MONTH, MONTHS[0], MONTHS[-1], arrival="arrived")
 EPSILON = {"2025-01": Fraction(3, 10), "2025-02": Fraction(1, 10), "2025-03": Fraction(2, 10), UNKNOWN: Fraction(1, 10)}
 AGAIN = Fraction(1, 20)
 """What it costs to release January again after it was corrected."""
@@ -95,7 +95,7 @@ HISTORIES = (*versions("ann"), *PAIRS)
 class World:
     """Releases of one calendar: which period is read from which file, and what that costs."""
 
-    def __init__(self, calendar: Calendar, rows: int = 1) -> None:
+    def __init__(self, calendar: PeriodCalendar, rows: int = 1) -> None:
         self.calendar = calendar
         joint = calendar.arrival is not None
         columns = [Column("cell", Role.QUASI, hierarchy=Flat(Categories(CELLS)))]
@@ -225,8 +225,8 @@ def test_a_late_row_is_read_in_no_release_of_its_period_or_in_that_of_its_arriva
 
 
 def test_two_calendars_put_one_row_into_two_periods(sqlite: str) -> None:
-    utc = Calendar("at", Every.MONTH, *("2025-01", "2025-03"), "UTC")
-    berlin = Calendar("at", Every.MONTH, *("2025-01", "2025-03"), "Europe/Berlin")
+    utc = PeriodCalendar("at", Every.MONTH, *("2025-01", "2025-03"), "UTC")
+    berlin = PeriodCalendar("at", Every.MONTH, *("2025-01", "2025-03"), "Europe/Berlin")
     moment = "2025-01-31T23:30:00Z"
     assert (utc.period_of(moment), berlin.period_of(moment)) == ("2025-01", "2025-02")
     ledger = create(sqlite)
@@ -236,7 +236,7 @@ def test_two_calendars_put_one_row_into_two_periods(sqlite: str) -> None:
 
 
 def test_rules_of_a_zone_that_change_never_make_periods_overlap(sqlite: str) -> None:
-    berlin = Calendar("at", Every.MONTH, *("2025-01", "2025-03"), "Europe/Berlin")
+    berlin = PeriodCalendar("at", Every.MONTH, *("2025-01", "2025-03"), "Europe/Berlin")
     ledger = create(sqlite)
     declared = [Declaration("series", IN_A_PERIOD, Budget.of(1), calendar=berlin)]
     january, february = (PeriodCharge(label, "s", "p", berlin.span(label)) for label in MONTHS[:2])
@@ -297,7 +297,7 @@ def test_a_total_bounds_somebody_in_all_periods(sqlite: str) -> None:
 def test_windows_and_periods_are_bounded_as_filters(sqlite: str) -> None:
     """ε = .3, .1, .1, .2, .3: one period .3; any 3 in a row .6; for ever 1."""
     months = [f"2025-{month:02}" for month in range(1, 7)]
-    calendar = Calendar("event", Every.MONTH, months[0], months[-1])
+    calendar = PeriodCalendar("event", Every.MONTH, months[0], months[-1])
     costs = ("0.3", "0.1", "0.1", "0.2", "0.3")
     ledger = create(sqlite)
     budget = Budget(Amount.down(1, 0), period=Amount.down("0.3", 0), window=(3, Amount.down("0.6", 0)))

@@ -30,16 +30,22 @@ from incrowd.methods.histograms.continual.check import slow_squared
 from incrowd.methods.histograms.continual.method import CHECK, Continual, largest_rho
 from incrowd.methods.histograms.continual.running import PastPeriod, RunningRows
 from incrowd.methods.histograms.continual.steps import RunningNoise
-from incrowd.methods.histograms.continual.strategies import Estimates, Pattern, Strategy, matrix_of, sensitivity
+from incrowd.methods.histograms.continual.strategies import (
+    ContributionPattern,
+    Estimates,
+    NoiseStrategy,
+    matrix_of,
+    sensitivity,
+)
 from tests.coins import ScriptedCoins
 from tests.statistics.alarm import FALSE_ALARM
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parent / "vectors_series.json").read_text(encoding="utf-8"))
 NAMES = {
-    Strategy.INDEPENDENT: "independent",
-    Strategy.ROOT: "root",
-    Strategy.NORMALIZED_ROOT: "normalized root",
-    Strategy.WINDOW_ROOT: "window root",
+    NoiseStrategy.INDEPENDENT: "independent",
+    NoiseStrategy.ROOT: "root",
+    NoiseStrategy.NORMALIZED_ROOT: "normalized root",
+    NoiseStrategy.WINDOW_ROOT: "window root",
 }
 KINDS = {"periods": "each", "totals": "total", "windows": "window"}
 DELTA = Fraction(1, 10**6)
@@ -55,16 +61,16 @@ def test_periods_add_up_in_rho_and_not_as_a_group(rho: str, periods: int) -> Non
 
 def test_coefficients_of_the_root_are_those_of_the_paper() -> None:
     exact = [Fraction(text) for text in VECTORS["Y2_f"]]
-    assert matrix_of(Strategy.ROOT, 12, 12)[:, 0].tolist() == [round(4096 * value) for value in exact]
+    assert matrix_of(NoiseStrategy.ROOT, 12, 12)[:, 0].tolist() == [round(4096 * value) for value in exact]
 
 
-@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("strategy", NoiseStrategy)
 @pytest.mark.parametrize("periods", [12, 60, 365])
-def test_variances_are_those_of_the_reference(strategy: Strategy, periods: int) -> None:
+def test_variances_are_those_of_the_reference(strategy: NoiseStrategy, periods: int) -> None:
     vector = VECTORS["Y2_V"][f"{NAMES[strategy]},T={periods}"]
     matrix = matrix_of(strategy, periods, 12)
     norms = Estimates.of(matrix, tuple(range(periods)), 12).norms()
-    for pattern, name in ((Pattern(1, 1), "one"), (Pattern(1), "every")):
+    for pattern, name in ((ContributionPattern(1, 1), "one"), (ContributionPattern(1), "every")):
         squared = sensitivity(matrix, pattern)
         for kind, short in KINDS.items():
             variance = squared * float(norms[kind].max()) ** 2
@@ -75,20 +81,20 @@ def test_variances_are_those_of_the_reference(strategy: Strategy, periods: int) 
 @pytest.mark.parametrize(("participations", "apart"), [(2, 12), (5, 12), (2, 30), (5, 30)])
 def test_patterns_of_the_root_are_those_of_the_reference(periods: int, participations: int, apart: int) -> None:
     vector = VECTORS["Y2_patterns"][f"root minsep b={apart},w={participations},T={periods}"]
-    squared = sensitivity(matrix_of(Strategy.ROOT, periods, 12), Pattern(1, participations, apart))
+    squared = sensitivity(matrix_of(NoiseStrategy.ROOT, periods, 12), ContributionPattern(1, participations, apart))
     assert squared / 2**24 == pytest.approx(vector, rel=3e-4)
 
 
 def test_cells_do_not_help_a_matrix_with_negative_entries() -> None:
-    matrix = matrix_of(Strategy.WINDOW_ROOT, 13, 12)
+    matrix = matrix_of(NoiseStrategy.WINDOW_ROOT, 13, 12)
     first, last = matrix[:, 0], matrix[:, 12]
     one_cell, two_cells = ((first + last) ** 2).sum(), (first**2).sum() + (last**2).sum()
     assert (round(one_cell / 2**24, 3), round(two_cells / 2**24, 3)) == (2.288, 2.966)
-    assert sensitivity(matrix, Pattern(1, 2, 12)) >= two_cells
+    assert sensitivity(matrix, ContributionPattern(1, 2, 12)) >= two_cells
 
 
-@pytest.mark.parametrize("strategy", Strategy)
-def test_no_pattern_moves_more_than_the_sensitivity(strategy: Strategy) -> None:
+@pytest.mark.parametrize("strategy", NoiseStrategy)
+def test_no_pattern_moves_more_than_the_sensitivity(strategy: NoiseStrategy) -> None:
     """Brute force over all sets of periods and over spreading one person's rows over two cells."""
     periods = 7
     matrix = matrix_of(strategy, periods, 3)
@@ -106,9 +112,9 @@ def test_no_pattern_moves_more_than_the_sensitivity(strategy: Strategy) -> None:
                     matrix[:, [t for t, c in zip(chosen, cells, strict=True) if c == cell]].sum(1) for cell in (0, 1)
                 ]
                 worst = max(worst, sum(int((one**2).sum()) for one in moved))
-        bound = sensitivity(matrix, Pattern(1, participations, apart))
+        bound = sensitivity(matrix, ContributionPattern(1, participations, apart))
         assert worst <= bound
-        if strategy in (Strategy.INDEPENDENT, Strategy.ROOT):
+        if strategy in (NoiseStrategy.INDEPENDENT, NoiseStrategy.ROOT):
             assert worst == bound  # attained
         step = Continual(
             epsilon=Fraction(1),
@@ -119,15 +125,15 @@ def test_no_pattern_moves_more_than_the_sensitivity(strategy: Strategy) -> None:
             participations=participations,
             apart=apart,
         )
-        assert slow_squared(step.choice(1).step(Pattern(1, participations, apart)), 1) == bound
+        assert slow_squared(step.choice(1).step(ContributionPattern(1, participations, apart)), 1) == bound
 
 
-@pytest.mark.parametrize("strategy", Strategy)
-def test_intervals_hold_each_number_and_all_of_them_at_once(strategy: Strategy) -> None:
+@pytest.mark.parametrize("strategy", NoiseStrategy)
+def test_intervals_hold_each_number_and_all_of_them_at_once(strategy: NoiseStrategy) -> None:
     """Errors are sums of fresh noise, so they are drawn as such; 2,000 series, of which 5 % may miss (Hoeffding)."""
     periods, series = 24, 2000
     method = running(strategy.value, periods=periods, window=6)
-    step, matrix = method.choice(1).step(Pattern(1)), matrix_of(strategy, periods, 6)
+    step, matrix = method.choice(1).step(ContributionPattern(1)), matrix_of(strategy, periods, 6)
     estimates = Estimates.of(matrix, tuple(range(periods)), 6)
     noise = np.random.default_rng(11).normal(0, float(step.scale), (periods, series))
     slack = math.sqrt(math.log(1 / FALSE_ALARM) / (2 * series))
@@ -220,8 +226,8 @@ def test_a_person_in_a_period_is_no_unit_of_running_counts() -> None:
 
     One column of the root is D of a person in a period.  Somebody in all three periods moves more than three of them.
     """
-    matrix = matrix_of(Strategy.ROOT, 3, 2)
-    one = sensitivity(matrix, Pattern(1, 1))
+    matrix = matrix_of(NoiseStrategy.ROOT, 3, 2)
+    one = sensitivity(matrix, ContributionPattern(1, 1))
     assert int((matrix.sum(axis=1) ** 2).sum()) > 3 * one
     unit = Unit(Kind.PERSON_PERIOD, column="id")
     with pytest.raises(InvalidParameter, match="as those of a group"):
@@ -234,8 +240,8 @@ def test_a_person_in_a_period_is_no_unit_of_running_counts() -> None:
 
 def test_counts_that_were_recomputed_from_a_corrected_file_would_cost_more_than_was_priced() -> None:
     """Why counts are frozen: a row that moves from period 1 to period 2 would enter both columns."""
-    matrix = matrix_of(Strategy.ROOT, 3, 2)
-    priced = sensitivity(matrix, Pattern(1, 1))
+    matrix = matrix_of(NoiseStrategy.ROOT, 3, 2)
+    priced = sensitivity(matrix, ContributionPattern(1, 1))
     moved = np.array([matrix[0, 0], matrix[1, 1], matrix[2, 1]])  # read in period 1, then as one of period 2
     assert int((moved**2).sum()) > priced
 
@@ -268,6 +274,6 @@ def test_truncation_counts_people_where_they_appear_first() -> None:
 
 def test_somebody_in_every_period_gets_independent_noise_and_a_hint() -> None:
     plan = running("auto", periods=60, window=12).plan(schema(Unit(Kind.PERSON, column="id")))
-    assert plan.settings["strategy"] == Strategy.INDEPENDENT.text
+    assert plan.settings["strategy"] == NoiseStrategy.INDEPENDENT.text
     assert "first appearance" in dict(plan.settings["expected"])["hint"]
     assert math.isclose(float(plan.settings["epsilon"]), 1, rel_tol=1e-6)

@@ -131,7 +131,7 @@ def _least(laws: Many, delta: float) -> float:
     return min(guess, _last(laws)) if _delta(laws, min(guess, _last(laws))) <= delta else guess
 
 
-def _solved(whole: LossDistribution, near: float, delta: float) -> float:
+def _solved(whole: TiltedDistribution, near: float, delta: float) -> float:
     """Return an ε at δ by one transform, up to one part in 10⁸; near `near`, where that is enough."""
     low, high = 0.0, near
     while whole.delta(high) > delta:
@@ -143,7 +143,7 @@ def _solved(whole: LossDistribution, near: float, delta: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LossDistribution:
+class TiltedDistribution:
     """Tilted masses of the sum of all losses, on a window of a grid: δ at every ε, never below the truth."""
 
     step: float
@@ -181,7 +181,7 @@ class LossDistribution:
 
 
 @lru_cache(maxsize=8)
-def _composed(laws: Many, tilt: float) -> LossDistribution:
+def _composed(laws: Many, tilt: float) -> TiltedDistribution:
     """Return the losses of all answers together, precise for the ε that belongs to a tilt."""
     low, high, deviation, further = _window(laws, tilt)
     answers = sum(times for _, times in laws)
@@ -206,7 +206,7 @@ def _composed(laws: Many, tilt: float) -> LossDistribution:
     outside = math.fsum(math.exp(min(0.0, end)) for end, is_open in zip(ends, open_ends, strict=True) if is_open)
     masses = np.roll(np.fft.irfft(spectrum, length), -first)
     wrong = reach * np.minimum(1.0, doubt * (1.0 + 1e-6)) * 2.0
-    return LossDistribution(
+    return TiltedDistribution(
         step,
         first,
         tilt,

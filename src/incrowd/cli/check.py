@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.workflows.check.check import CheckResult
     from incrowd.workflows.check.criteria import CheckCriteria, CriterionFinding
-    from incrowd.workflows.check.published.reading import PublishedTable
+    from incrowd.workflows.check.published.reading import PublishedCounts
     from incrowd.workflows.check.verdict import FileVerdict
     from incrowd.workflows.profile.profile import ColumnProfile
 
@@ -164,7 +164,7 @@ def check(options: CheckOptions) -> None:
         raise typer.Exit(_FAILED)
 
 
-def _published(options: CheckOptions) -> PublishedTable | None:
+def _published(options: CheckOptions) -> PublishedCounts | None:
     """Return the table of counts that a file holds, if it is to be read as one; None for rows."""
     from incrowd.errors import IncrowdError
     from incrowd.workflows.check.published.reading import looks_published, read_published
@@ -181,7 +181,7 @@ def _published(options: CheckOptions) -> PublishedTable | None:
         return None
 
 
-def _judge_table(table: PublishedTable, options: CheckOptions) -> bool:
+def _judge_table(table: PublishedCounts, options: CheckOptions) -> bool:
     """Show what readers of a published table of counts can infer."""
     from incrowd.workflows.check.published.judging import judge_published
 

@@ -14,7 +14,7 @@ from incrowd.cli.output import print_json, print_text
 
 
 @dataclass(frozen=True)
-class ImportOptions:
+class ProjectOptions:
     """The options of `incrowd import`."""
 
     project: Annotated[Path, typer.Argument(help="A project of ARX (.deid), or metadata of τ-ARGUS (.rda).")]
@@ -26,8 +26,8 @@ class ImportOptions:
     json: Json = False
 
 
-@takes(ImportOptions)
-def import_project(options: ImportOptions) -> None:
+@takes(ProjectOptions)
+def import_project(options: ProjectOptions) -> None:
     """Import a project of ARX, or metadata of τ-ARGUS, as a policy with hierarchies and data in a new folder.
 
     Imported hierarchies count as data-dependent until you name a public source. What has no counterpart is listed.

@@ -17,7 +17,7 @@ from incrowd.cli.published import show_routes
 from incrowd.core.schema import Role
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.profile.draft_text import DraftGoal, Readers, Use
+from incrowd.workflows.profile.draft_text import DraftGoal, IntendedUse, Readers
 
 if TYPE_CHECKING:
     from incrowd.core.table import SourceOptions
@@ -47,7 +47,9 @@ class ProfileOptions(ReadingOptions):
     keep: Annotated[
         list[str], typer.Option(metavar="COLUMN", help="A column that the release must keep; can be repeated.")
     ] = field(default_factory=list)
-    use: Annotated[Use, typer.Option(metavar="USE", help="What readers need: rows or tables.")] = Use.ROWS
+    use: Annotated[IntendedUse, typer.Option(metavar="USE", help="What readers need: rows or tables.")] = (
+        IntendedUse.ROWS
+    )
     readers: Annotated[
         Readers | None,
         typer.Option(metavar="WHO", help="Readers: public, contract (named recipients), or own (one organization)."),

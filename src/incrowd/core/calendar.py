@@ -104,7 +104,7 @@ def label_of(number: int, every: Every) -> str:
 
 
 @dataclass(frozen=True)
-class Calendar:
+class PeriodCalendar:
     """Which rows belong to which period: declared once for a dataset, a function of one row alone.
 
     A release reads the rows of one period in the file as it stands.  The date in `column` decides; with `arrival`, the
@@ -239,7 +239,7 @@ class Calendar:
                 return None
         return value if isinstance(value, date) else None
 
-    def follows(self, other: Calendar) -> bool:
+    def follows(self, other: PeriodCalendar) -> bool:
         """Whether both put every row into the same period; the first and the last period may differ."""
         return self._rule == other._rule
 
@@ -253,7 +253,7 @@ class Calendar:
         return plain
 
     @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Calendar:
+    def from_json(cls, plain: Mapping[str, Any]) -> PeriodCalendar:
         """Read what `to_json` wrote."""
         return decode(cls, dict(plain))
 

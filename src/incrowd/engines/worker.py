@@ -33,30 +33,30 @@ _LIFT = f"If this is your own data, add --no-limits, or set {SETTING}=off."
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """What a worker may use: seconds of processor time, seconds on the clock, bytes of memory; None for any."""
 
     processor: float | None = PROCESSOR_SECONDS
     clock: float | None = WAITING_SECONDS
     memory: float | None = MEMORY_BYTES
 
-    def times(self, factor: float) -> Limits:
+    def times(self, factor: float) -> WorkerLimits:
         """Return limits that are so much larger.
 
         >>> Limits(18, 60, None).times(2)
         Limits(processor=36, clock=120, memory=None)
         """
         scaled = (None if amount is None else amount * factor for amount in (self.processor, self.clock, self.memory))
-        return Limits(*scaled)
+        return WorkerLimits(*scaled)
 
-    def for_size(self, size: int) -> Limits:
+    def for_size(self, size: int) -> WorkerLimits:
         """Return the limits for files of this size together: in proportion, where it is large."""
         return self.times(max(1.0, size / FOREIGN_BYTES))
 
 
-LIMITED = Limits()
+LIMITED = WorkerLimits()
 COMPARED = LIMITED.times(FREE_FACTOR)
-_UNLIMITED = Limits(None, None, None)
+_UNLIMITED = WorkerLimits(None, None, None)
 
 
 @dataclass
@@ -64,7 +64,7 @@ class _Worker:
     """What this process is as a worker: its watcher, its first limits, and the files that it has read."""
 
     watcher: Connection
-    limits: Limits
+    limits: WorkerLimits
     sizes: dict[str, int]
 
 
@@ -97,7 +97,7 @@ def lift_limits() -> None:
         _tell_limits(_UNLIMITED)
 
 
-def _tell_limits(limits: Limits) -> None:
+def _tell_limits(limits: WorkerLimits) -> None:
     _limit_processor(limits.processor)
     _SELF[0].watcher.send(("limits", limits))
 
@@ -110,7 +110,7 @@ def _limit_processor(seconds: float | None) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (soft if hard == resource.RLIM_INFINITY else min(soft, hard), hard))
 
 
-def _become_worker(watcher: Connection, limits: Limits) -> None:
+def _become_worker(watcher: Connection, limits: WorkerLimits) -> None:
     """Take limits, and end with the process that watches."""
     _SELF[:] = [_Worker(watcher, limits, {})]
     _limit_processor(limits.processor)
@@ -120,7 +120,7 @@ def _become_worker(watcher: Connection, limits: Limits) -> None:
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
 
 
-def fork_worker(limits: Limits) -> int | None:
+def fork_worker(limits: WorkerLimits) -> int | None:
     """Go on in a worker, where this returns None; return its exit code in the process that was here before.
 
     Both write to the same terminal.  A limit that is hit raises `LimitExceeded`, here.
@@ -167,7 +167,7 @@ def _late() -> str:
     return f"stopped: reading took longer than files of this size need. A file can be made to do this. {_LIFT}"
 
 
-def watch(worker: int, receiver: Connection, limits: Limits, tell: Tell | None = None) -> tuple[Any, ...] | None:
+def watch(worker: int, receiver: Connection, limits: WorkerLimits, tell: Tell | None = None) -> tuple[Any, ...] | None:
     """Wait for the result of a worker or for its end, and raise `LimitExceeded` as soon as it exceeds a limit."""
     start = time.monotonic()
     progress: Any = (0, None)
@@ -178,7 +178,7 @@ def watch(worker: int, receiver: Connection, limits: Limits, tell: Tell | None =
             except (EOFError, OSError):  # the worker died: the caller reports it by its exit code
                 return None
             match message:
-                case ("limits", Limits() as limits):
+                case ("limits", WorkerLimits() as limits):
                     pass
                 case ("progress", *progress):
                     pass

@@ -11,7 +11,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.domain import Type
 from incrowd.core.rounding import exact
 from incrowd.core.schema import Schema
@@ -325,7 +325,7 @@ class Relation:
     most: Mapping[frozenset[str], int] = field(default_factory=dict)
     ready: bool = False
     today: date | None = None
-    calendar: Calendar | None = None
+    calendar: PeriodCalendar | None = None
     days: DaysRead | None = None
 
     @property

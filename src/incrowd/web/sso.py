@@ -35,7 +35,7 @@ class NotSignedOn(AccessDenied):
 
 
 @dataclass(frozen=True)
-class Identity:
+class SignedOnUser:
     """A user as the proxy knows them, and their groups."""
 
     name: str
@@ -74,7 +74,7 @@ class SingleSignOn:
         keys = tuple(_key(file.parent / name) for name in _texts(file, plain, "keys"))
         return cls(addresses, header.lower(), audience, keys, **named)
 
-    def identity(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> Identity | None:
+    def identity(self, peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> SignedOnUser | None:
         """Return who sent a request; None where the proxy says nothing.  What does not hold is refused."""
         values = [value for name, value in headers if name.decode("latin-1").lower() == self.header]
         if not values:
@@ -87,7 +87,7 @@ class SingleSignOn:
         name, groups = claims.get(self.user), claims.get(self.groups, ())
         if not isinstance(name, str) or not isinstance(groups, list | tuple):
             raise NotSignedOn("the assertion of the proxy names no user.")
-        return Identity(name, tuple(group for group in groups if isinstance(group, str)))
+        return SignedOnUser(name, tuple(group for group in groups if isinstance(group, str)))
 
     def _verified(self, token: str) -> Mapping[str, Any] | None:
         """Return the claims of a token that one of the keys signed, for this server and for now; None otherwise."""

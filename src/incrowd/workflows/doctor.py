@@ -40,7 +40,7 @@ _REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)[^;]*;.*extra == ['\"]([a-z0-9]+)[
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineCheck:
     """One thing that was looked at, what was found, and whether incrowd can work with it; None: not needed."""
 
     about: str
@@ -48,9 +48,9 @@ class Finding:
     good: bool | None
 
 
-def findings(state: Path) -> list[Finding]:
+def findings(state: Path) -> list[MachineCheck]:
     """Look at the packages, the system's generator, its clock, its locks, and the rights of the folder for state."""
-    tests: tuple[tuple[str, Callable[[], Finding]], ...] = (
+    tests: tuple[tuple[str, Callable[[], MachineCheck]], ...] = (
         ("random numbers", _generator),
         ("clock", _clock),
         ("locks", lambda: _locks(state)),
@@ -61,15 +61,15 @@ def findings(state: Path) -> list[Finding]:
         try:
             tested.append(test())
         except OSError as error:
-            tested.append(Finding(about, error.strerror or "the system refused", good=False))
+            tested.append(MachineCheck(about, error.strerror or "the system refused", good=False))
     return tested
 
 
-def _python() -> Finding:
-    return Finding("Python", f"{platform.python_version()} on {platform.system()}", sys.version_info >= (3, 11))
+def _python() -> MachineCheck:
+    return MachineCheck("Python", f"{platform.python_version()} on {platform.system()}", sys.version_info >= (3, 11))
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[MachineCheck]:
     """Say of each extra which packages it lacks."""
     needed: dict[str, list[str]] = {}
     for line in metadata("incrowd").get_all("Requires-Dist") or ():
@@ -79,9 +79,9 @@ def _extras() -> Iterator[Finding]:
     for extra, purpose in NEEDED_BY.items():
         missing = [package for package in needed.get(extra, []) if _version(package) is None]
         if missing:
-            yield Finding(extra, f"not installed ({', '.join(missing)}), needed by {purpose}", good=None)
+            yield MachineCheck(extra, f"not installed ({', '.join(missing)}), needed by {purpose}", good=None)
         else:
-            yield Finding(extra, f"installed, for {purpose}", good=True)
+            yield MachineCheck(extra, f"installed, for {purpose}", good=True)
 
 
 def _version(package: str) -> str | None:
@@ -91,27 +91,27 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _java() -> Finding:
+def _java() -> MachineCheck:
     java = os.environ.get("JAVA_HOME") or shutil.which("java")
-    return Finding("Java", java or "not installed, needed by --engine spark", good=True if java else None)
+    return MachineCheck("Java", java or "not installed, needed by --engine spark", good=True if java else None)
 
 
-def _generator() -> Finding:
+def _generator() -> MachineCheck:
     """Draw from the source of every coin: two draws differ, and about half of the bits are ones."""
     first, second = os.urandom(_DRAWN), os.urandom(_DRAWN)
     share = int.from_bytes(first, "big").bit_count() / (8 * _DRAWN)
     good = first != second and abs(share - 0.5) < 0.03
-    return Finding("random numbers", "drawn from the system" if good else "the system repeats itself", good)
+    return MachineCheck("random numbers", "drawn from the system" if good else "the system repeats itself", good)
 
 
-def _clock() -> Finding:
+def _clock() -> MachineCheck:
     """Say what the clock tells; ledgers and certificates are dated by it."""
     now, start = datetime.now(UTC), time.monotonic()
     good = now > _EARLIEST and time.monotonic() >= start
-    return Finding("clock", now.isoformat(timespec="seconds"), good)
+    return MachineCheck("clock", now.isoformat(timespec="seconds"), good)
 
 
-def _locks(state: Path) -> Finding:
+def _locks(state: Path) -> MachineCheck:
     """Lock a file twice, where ledgers are: the second time must fail."""
     with tempfile.TemporaryDirectory(prefix=".doctor-", dir=_nearest(state)) as folder:
         path = Path(folder, "lock")
@@ -122,17 +122,17 @@ def _locks(state: Path) -> Finding:
             except OSError:  # Timeout is one
                 good = True
         force(Path(folder))
-    return Finding("locks", "held by one process at a time" if good else "not kept here: use a local disk", good)
+    return MachineCheck("locks", "held by one process at a time" if good else "not kept here: use a local disk", good)
 
 
-def _rights(state: Path) -> Finding:
+def _rights(state: Path) -> MachineCheck:
     """Say whether the folder for state can be written, and whether others can look into it."""
     nearest = _nearest(state)
     if not os.access(nearest, os.W_OK | os.X_OK):
-        return Finding("folder for state", f"{nearest} cannot be written: set INCROWD_STATE", good=False)
+        return MachineCheck("folder for state", f"{nearest} cannot be written: set INCROWD_STATE", good=False)
     others = stat.S_IMODE(nearest.stat().st_mode) & (stat.S_IWGRP | stat.S_IWOTH)
     shared = others and nearest == state
-    return Finding("folder for state", f"{state}, which others can write" if shared else str(state), not shared)
+    return MachineCheck("folder for state", f"{state}, which others can write" if shared else str(state), not shared)
 
 
 def _nearest(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge
 from incrowd.accounting.ledger.request import SeriesTerms
-from incrowd.core.calendar import Calendar, Every
+from incrowd.core.calendar import Every, PeriodCalendar
 from incrowd.core.loss import Gaussian
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import Refused
@@ -59,7 +59,7 @@ def fill(ledger: Ledger) -> None:
 def _fill_periods(ledger: Ledger) -> None:
     """Write entries of a dataset with periods: one period alone, and a series that is charged at once."""
     unit = Unit(Kind.PERSON, column="patient", max_rows=2)
-    calendar = Calendar("discharged", Every.MONTH, "2025-01", "2025-12", arrival="received")
+    calendar = PeriodCalendar("discharged", Every.MONTH, "2025-01", "2025-12", arrival="received")
     budget = Budget(Amount.down(3, "1e-6"), period=Amount.down(1, 0), window=(3, Amount.down(2, "1e-6")))
     ledger.register(Declaration("stays", unit, budget, calendar=calendar))
     each, whole = guarantee(pure("0.01").loss, unit), guarantee(pure("0.12").loss, unit)

@@ -9,7 +9,7 @@ from itertools import cycle, product
 import duckdb
 import pytest
 
-from incrowd.core.calendar import Calendar, Every
+from incrowd.core.calendar import Every, PeriodCalendar
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
@@ -158,7 +158,7 @@ PEOPLE = Relation(
     "orders",
     Schema((Column("who", role=Role.IDENTIFIER), *COLUMNS), unit=Unit(Kind.PERSON, column="who", max_rows=2)),
     dataset="orders",
-    calendar=Calendar("day", Every.MONTH, "2025-02", "2025-03"),
+    calendar=PeriodCalendar("day", Every.MONTH, "2025-02", "2025-03"),
 )
 READ = (
     "SELECT COUNT(*) FROM orders WHERE day < '2025-03-01'",

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.budget import Amount
-from incrowd.core.calendar import Calendar, Every
+from incrowd.core.calendar import Every, PeriodCalendar
 from incrowd.core.domain import Type
 from incrowd.core.schema import Column, Schema
 from incrowd.errors import BudgetExceeded, InvalidParameter, QueryRefused
@@ -164,7 +164,7 @@ def test_an_answer_about_a_period_is_verified_with_policy_and_ledger(tmp_path: P
     assert "other periods" in forged.text
 
 
-MONTHS = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+MONTHS = PeriodCalendar("day", Every.MONTH, "2025-01", "2025-12")
 STAYS = Relation("stays", Schema((Column("day", type=Type.DATE), Column("n"))), "stays", calendar=MONTHS)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.series.series import Series, State
+from incrowd.workflows.series.series import PeriodState, Series
 
 
 def scene(folder: Path) -> Path:
@@ -47,7 +47,7 @@ def scene(folder: Path) -> Path:
     return path
 
 
-def play(folder: Path, kills: int, seed: int) -> dict[State, int]:
+def play(folder: Path, kills: int, seed: int) -> dict[PeriodState, int]:
     """Kill a running series so many times, and check after each kill; return how many periods are in which state."""
     chance, policy = random.Random(seed), scene(folder)
     out = folder / "out"
@@ -65,7 +65,7 @@ def play(folder: Path, kills: int, seed: int) -> dict[State, int]:
         process.communicate()
         seen = check(policy, out, seen)
     states = [period.state for period in Series.of(load_policy(policy)).status()]
-    return {state: states.count(state) for state in State}
+    return {state: states.count(state) for state in PeriodState}
 
 
 def check(policy: Path, out: Path, seen: dict[str, str]) -> dict[str, str]:
@@ -86,7 +86,7 @@ def check(policy: Path, out: Path, seen: dict[str, str]) -> dict[str, str]:
     published = {folder.name: (folder / "data.parquet").read_bytes().hex() for folder in folders}
     assert all(published[label] == content for label, content in seen.items()), "published numbers changed"
     states = {period.label: period.state for period in status}
-    assert all(states[label] is State.PUBLISHED for label in published), "what appeared is not in the ledger"
+    assert all(states[label] is PeriodState.PUBLISHED for label in published), "what appeared is not in the ledger"
     return published
 
 

@@ -21,7 +21,15 @@ from incrowd.workflows.release.members import Members
 from incrowd.workflows.release.recover import discard_hidden
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
-from incrowd.workflows.series.series import PeriodStatus, Series, SeriesRun, State, close_series, run_period, run_series
+from incrowd.workflows.series.series import (
+    PeriodState,
+    PeriodStatus,
+    Series,
+    SeriesRun,
+    close_series,
+    run_period,
+    run_series,
+)
 from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, placed, refolded, require_all_caught
 from tests.policies import changed
@@ -135,7 +143,7 @@ def test_a_lost_period_is_missing_until_it_is_charged_again(tmp_path: Path, monk
         run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     later = list(run_series(rows(), policy, tmp_path / "out", MONTHS[1]))
     assert isinstance(later[0], PeriodStatus)
-    assert [period.state for period in Series.of(policy).status()][:2] == [State.MISSING, State.PUBLISHED]
+    assert [period.state for period in Series.of(policy).status()][:2] == [PeriodState.MISSING, PeriodState.PUBLISHED]
     again = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]), again=True)
     assert again.certificate.accounting.period is not None
     assert again.certificate.accounting.period.spent.epsilon == "0.2"  # in sequence with the lost one
@@ -252,7 +260,7 @@ def test_dates_that_cannot_be_read_are_refused_before_the_charge(
     with pytest.raises(SourceInvalid, match=message):
         run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     assert Series.of(policy).price() is None
-    assert [period.state for period in Series.of(policy).status()] == [State.OPEN] * 4
+    assert [period.state for period in Series.of(policy).status()] == [PeriodState.OPEN] * 4
 
 
 def test_a_plan_says_for_how_many_periods_the_budget_is_enough(tmp_path: Path) -> None:
@@ -372,7 +380,7 @@ def test_running_counts_wait_until_a_finished_period_is_delivered_or_discarded(t
         run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
     discard_hidden(policy, tmp_path / "out" / MONTHS[0])
     second = run_period(rows(), policy, MONTHS[1], place(tmp_path, MONTHS[1]))
-    assert [period.state for period in Series.of(policy).status()][:2] == [State.MISSING, State.PUBLISHED]
+    assert [period.state for period in Series.of(policy).status()][:2] == [PeriodState.MISSING, PeriodState.PUBLISHED]
     assert second.certificate.evidence["periods"] == 1
 
 

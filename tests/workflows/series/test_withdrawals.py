@@ -14,7 +14,7 @@ import pytest
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.mechanisms.add_noise import AddGaussian
-from incrowd.methods.histograms.continual.strategies import Pattern, Strategy, matrix_of, sensitivity
+from incrowd.methods.histograms.continual.strategies import ContributionPattern, NoiseStrategy, matrix_of, sensitivity
 from incrowd.workflows.policy.internal import FOR_HOLDER
 from incrowd.workflows.series.series import run_period
 from incrowd.workflows.verify.verify import verify
@@ -91,19 +91,21 @@ def test_withdrawals_are_for_policies_with_a_purpose_and_one_row_of_each_person(
 
 
 def test_what_a_withdrawal_costs_is_the_figure_of_the_reference() -> None:
-    matrix = matrix_of(Strategy.ROOT, 60, 12)
-    part = sensitivity(matrix, Pattern(1, 1, withdrawals=True)) / sensitivity(matrix, Pattern(1, 1))
+    matrix = matrix_of(NoiseStrategy.ROOT, 60, 12)
+    part = sensitivity(matrix, ContributionPattern(1, 1, withdrawals=True)) / sensitivity(
+        matrix, ContributionPattern(1, 1)
+    )
     assert part == pytest.approx(VECTORS["Y2_withdrawn_over_D_T60"], rel=1e-4)
 
 
-@pytest.mark.parametrize("strategy", Strategy)
+@pytest.mark.parametrize("strategy", NoiseStrategy)
 @pytest.mark.parametrize(("participations", "apart"), [(1, 1), (2, 1), (2, 2), (None, 1)])
 def test_no_history_with_withdrawals_moves_more_than_the_sensitivity(
-    strategy: Strategy, participations: int | None, apart: int
+    strategy: NoiseStrategy, participations: int | None, apart: int
 ) -> None:
     """Brute force: when somebody is counted, in which of two cells, and when each row is taken back, if ever."""
     periods = 5
-    matrix, pattern = matrix_of(strategy, periods, 3), Pattern(1, participations, apart, withdrawals=True)
+    matrix, pattern = matrix_of(strategy, periods, 3), ContributionPattern(1, participations, apart, withdrawals=True)
     worst, most = 0, pattern.most(periods)
     for size in range(1, min(most, 3) + 1):  # of every period: the first three, which is a lower bound
         for chosen in combinations(range(periods), size):

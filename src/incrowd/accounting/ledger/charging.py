@@ -17,8 +17,8 @@ from incrowd.accounting.ledger.composition import (
 )
 from incrowd.accounting.ledger.datasets import Sets, Values, after, known_dataset, terms_of, totals_of
 from incrowd.accounting.ledger.periods import (
-    Bound,
     PeriodBook,
+    PeriodBound,
     bounds,
     draw_release,
     of_unit,
@@ -178,15 +178,17 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
     return {**sets, ("spent", payer.root): summed.to_json(), **_periods(values, payer, budget, need, body)}
 
 
-def _bounds(values: Values, payer: _Payer, budget: Budget, need: Amount, body: Mapping[str, Any]) -> Iterator[Bound]:
+def _bounds(
+    values: Values, payer: _Payer, budget: Budget, need: Amount, body: Mapping[str, Any]
+) -> Iterator[PeriodBound]:
     """Yield every bound of a budget: of the unit first, then those over periods."""
     calendar, labels = payer.terms.calendar, periods_of(body)
     of_period = of_unit(values, payer.root, payer.terms.unit, labels)
-    yield Bound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
+    yield PeriodBound(_used(payer, budget) if of_period is None else of_period, budget.limit, "the budget")
     if calendar is not None:
         yield from bounds(values, PeriodBook(payer.root, calendar, budget), need, labels)
     if budget.total is not None:
-        yield Bound(payer.totals.spent, budget.total, "the budget of all periods together")
+        yield PeriodBound(payer.totals.spent, budget.total, "the budget of all periods together")
 
 
 def _periods(

@@ -9,7 +9,7 @@ from typing import Any
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.periods import spent_in, totals_of_periods, without_bound
 from incrowd.accounting.ledger.status import BudgetStatus, DatasetTerms, Totals
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import InvalidParameter, MixedUnits, Refused
 from incrowd.store.chain_entry import Key
@@ -36,7 +36,7 @@ class Declaration:
     budget: Budget | None = None
     same_people_as: str | None = None
     separate: str | None = None
-    calendar: Calendar | None = None
+    calendar: PeriodCalendar | None = None
 
     def __post_init__(self) -> None:
         if self.unit.kind is Kind.PERSON_PERIOD and self.calendar is None:
@@ -64,7 +64,7 @@ def registered(values: Values, body: Mapping[str, Any]) -> Sets:
     root, stored = _root(values, body), values(("dataset", dataset))
     if values(("dataset", root)) is None:
         budget = body["budget"] and Budget.from_json(body["budget"])
-        calendar = Calendar.from_json(body["calendar"]) if "calendar" in body else None
+        calendar = PeriodCalendar.from_json(body["calendar"]) if "calendar" in body else None
         terms = DatasetTerms(Unit.from_json(body["unit"]), budget, budget, calendar=calendar)
         return {("dataset", root): {"root": root, **terms.to_json()}, ("spent", root): Totals().to_json()}
     _same_terms(terms_of(values, root), body, root)
@@ -157,7 +157,7 @@ def _same_terms(terms: DatasetTerms, body: Mapping[str, Any], root: str) -> None
             f"dataset {root} protects {terms.unit}; this policy says {unit}. A dataset has one unit of privacy, "
             "declared once: change the policy back."
         )
-    calendar = Calendar.from_json(body["calendar"]) if "calendar" in body else None
+    calendar = PeriodCalendar.from_json(body["calendar"]) if "calendar" in body else None
     if calendar is not None and (terms.calendar is None or not calendar.follows(terms.calendar)):
         raise Refused(
             f"dataset {root} was registered with {terms.calendar or 'no periods'}; this policy says {calendar}. Under "

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from incrowd.accounting.budget import Amount, Budget
-from incrowd.core.calendar import UNKNOWN, Calendar, Undated, neighbors_of, number_of
+from incrowd.core.calendar import UNKNOWN, PeriodCalendar, Undated, neighbors_of, number_of
 from incrowd.core.unit import Kind, Unit
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
 from incrowd.store.chain_entry import Key
@@ -100,7 +100,7 @@ def periods_of(body: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 
 @dataclass(frozen=True)
-class Bound:
+class PeriodBound:
     """What counts against a bound already, the bound, and its name."""
 
     used: Amount
@@ -113,7 +113,7 @@ class PeriodBook:
     """A dataset with periods: the name of its budget, its calendar, and the budget if there is one."""
 
     root: str
-    calendar: Calendar
+    calendar: PeriodCalendar
     budget: Budget | None
 
 
@@ -147,7 +147,7 @@ def totals_of_periods(values: Values, root: str) -> PeriodTotals:
     return PeriodTotals.from_json(values(("periods", root)))
 
 
-def bounds(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ...] | None) -> Iterator[Bound]:
+def bounds(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ...] | None) -> Iterator[PeriodBound]:
     """Yield the bounds of a budget over periods that a charge must meet beside the bound of its unit.
 
     A charge to several periods is a charge to each of them: a window that holds two of them must allow it twice.
@@ -157,12 +157,12 @@ def bounds(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ..
         return
     if budget.period is not None:
         for one in [totals.worst] if labels is None else [spent_in(values, root, label) for label in labels]:
-            yield Bound(totals.every.plus(one), budget.period, "the budget of one period")
+            yield PeriodBound(totals.every.plus(one), budget.period, "the budget of one period")
     if budget.window is not None:
         length, limit = budget.window
         for dated in [totals.window] if labels is None else _windows(values, book, need, labels):
             used = totals.every.plus(spent_in(values, root, UNKNOWN)).plus(dated)
-            yield Bound(used, limit, f"the budget of {length} periods in a row")
+            yield PeriodBound(used, limit, f"the budget of {length} periods in a row")
 
 
 def _windows(values: Values, book: PeriodBook, need: Amount, labels: tuple[str, ...]) -> Iterator[Amount]:
@@ -223,7 +223,7 @@ def recorded(values: Values, book: PeriodBook, need: Amount | None, body: Mappin
     return {**sets, ("periods", root): totals.to_json()}
 
 
-def _run(values: Values, root: str, calendar: Calendar, charge: PeriodCharge, release: str) -> Sets:
+def _run(values: Values, root: str, calendar: PeriodCalendar, charge: PeriodCharge, release: str) -> Sets:
     """Return what one release of a series sets; refuse one of a closed series, and one that was made before."""
     run = ("run", root, charge.series, charge.label)
     if values(("ended", root, charge.series)):
@@ -240,7 +240,7 @@ def _run(values: Values, root: str, calendar: Calendar, charge: PeriodCharge, re
     return {run: [*earlier, {"release": release, "policy": charge.policy}]}
 
 
-def _largest_window(values: Values, root: str, calendar: Calendar, label: str, length: int) -> Amount:
+def _largest_window(values: Values, root: str, calendar: PeriodCalendar, label: str, length: int) -> Amount:
     """Return the largest sum of so many periods in a row that contain one, ε and δ each for itself."""
     near = [spent_in(values, root, other) for other in neighbors_of(label, calendar.every, length - 1)]
     largest = Amount()
@@ -252,7 +252,7 @@ def _largest_window(values: Values, root: str, calendar: Calendar, label: str, l
     return largest
 
 
-def _refuse_overlap(values: Values, root: str, calendar: Calendar, charge: PeriodCharge) -> None:
+def _refuse_overlap(values: Values, root: str, calendar: PeriodCalendar, charge: PeriodCharge) -> None:
     """Refuse a period that shares moments with a neighbor: the rules of the zone changed since that was charged."""
     if charge.span is None or charge.label == UNKNOWN:
         return

@@ -10,7 +10,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
 from incrowd.accounting.ledger.periods import PeriodTotals, periods_of
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.codec import decode
 from incrowd.core.guarantee import Guarantee
 from incrowd.core.loss import LossRule
@@ -30,7 +30,7 @@ class DatasetTerms:
     declared: Budget | None = None
     budget: Budget | None = None  # None until the first release, whose charge then is the whole budget
     closed: str | None = None  # "closed" or "retired"
-    calendar: Calendar | None = None
+    calendar: PeriodCalendar | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form stored in ledgers."""
@@ -46,7 +46,7 @@ class DatasetTerms:
     def from_json(cls, stored: Mapping[str, Any]) -> DatasetTerms:
         """Read what `to_json` wrote."""
         declared, budget = (stored[name] and Budget.from_json(stored[name]) for name in ("declared", "budget"))
-        calendar = Calendar.from_json(stored["calendar"]) if "calendar" in stored else None
+        calendar = PeriodCalendar.from_json(stored["calendar"]) if "calendar" in stored else None
         return cls(Unit.from_json(stored["unit"]), declared, budget, stored["closed"], calendar)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from incrowd.core.calendar import UNKNOWN, Calendar, Every, Undated, label_of, number_of
+from incrowd.core.calendar import UNKNOWN, Every, PeriodCalendar, Undated, label_of, number_of
 from incrowd.core.claims.claim import proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Step
@@ -75,21 +75,21 @@ class ReadPeriod(Step):
         return listed if len(listed) > 1 else None
 
     @classmethod
-    def of(cls, calendar: Calendar, label: str | None, releases: int | None) -> ReadPeriod:
+    def of(cls, calendar: PeriodCalendar, label: str | None, releases: int | None) -> ReadPeriod:
         """Return the step that reads a period of a calendar."""
         first, last, zone = calendar.first, calendar.last, calendar.zone
         rules = (first, last, label, zone, calendar.undated, calendar.arrival)
         return cls(calendar.column, calendar.every, *rules, releases)
 
     @classmethod
-    def among(cls, calendar: Calendar, labels: tuple[str, ...]) -> ReadPeriod:
+    def among(cls, calendar: PeriodCalendar, labels: tuple[str, ...]) -> ReadPeriod:
         """Return the step that reads one period of a calendar, or several in a row."""
         return replace(cls.of(calendar, labels[0], None), until=labels[-1] if len(labels) > 1 else None)
 
     @property
-    def calendar(self) -> Calendar:
+    def calendar(self) -> PeriodCalendar:
         """The calendar that says which rows belong to which period."""
-        return Calendar(self.column, self.every, self.first, self.last, self.zone, self.undated, self.arrival)
+        return PeriodCalendar(self.column, self.every, self.first, self.last, self.zone, self.undated, self.arrival)
 
     @property
     def sentence(self) -> str:

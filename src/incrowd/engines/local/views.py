@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.domain import Type
 from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
@@ -193,7 +193,7 @@ class DividedRows(SourceView):
 class PeriodFilter:
     """The rows of one period: each is judged by its own cell in the deciding column, and by nothing else."""
 
-    calendar: Calendar
+    calendar: PeriodCalendar
     label: str
     column: Column
 
@@ -224,7 +224,7 @@ class UnreadMoments:
     1
     """
 
-    calendar: Calendar
+    calendar: PeriodCalendar
     name: str
     unread: int = 0
 

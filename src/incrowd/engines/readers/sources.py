@@ -267,7 +267,7 @@ def open_source(source: object, options: SourceOptions = DEFAULTS) -> Source:
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class SourcePlace:
     """Where rows are opened: a path here, the address that they have, and of a copy its version and what holds it.
 
     A signed address is not remembered: `address` is None.
@@ -279,14 +279,14 @@ class Place:
     held: object = None
 
 
-def place_of(text: str) -> Place:
+def place_of(text: str) -> SourcePlace:
     """Return where a source without a part is opened; what is not a file of this machine is copied first."""
     from incrowd.engines.readers.remote import PATTERN, copied, from_file_address, is_remote, matched, public_source
 
     if is_remote(text):
         spool = copied(text)
         address = None if text == "-" or public_source(text) != text else text
-        return Place(spool.path, address, spool.version, spool.held)
+        return SourcePlace(spool.path, address, spool.version, spool.held)
     text = from_file_address(text)
     if "://" in text:
         scheme = text.partition("://")[0]
@@ -297,12 +297,12 @@ def place_of(text: str) -> Place:
     path = Path(text).expanduser()
     if PATTERN.search(text) and not path.exists():
         spool = matched(str(path))
-        return Place(spool.path, path.absolute().as_posix(), held=spool.held)
+        return SourcePlace(spool.path, path.absolute().as_posix(), held=spool.held)
     path = _existing(path)
     spool_of_table = _table_in(path) if path.is_dir() else None
     if spool_of_table is not None:
-        return Place(spool_of_table.path, path.resolve().as_posix(), spool_of_table.version, spool_of_table.held)
-    return Place(path, path.resolve().as_posix())
+        return SourcePlace(spool_of_table.path, path.resolve().as_posix(), spool_of_table.version, spool_of_table.held)
+    return SourcePlace(path, path.resolve().as_posix())
 
 
 def _table_in(folder: Path) -> Spool | None:
@@ -313,7 +313,7 @@ def _table_in(folder: Path) -> Spool | None:
     return None if table is None else table[1]()
 
 
-def _split(source: str | Path) -> tuple[Place, str | None]:
+def _split(source: str | Path) -> tuple[SourcePlace, str | None]:
     text = str(source)
     path, mark, part = text.rpartition("::")
     if mark and not Path(text).exists():

@@ -22,7 +22,7 @@ _FOR_MARGINS = Fraction(1, 10)
 
 
 @dataclass(frozen=True)
-class _Side:
+class _CrossedQuestion:
     """One question of a cross: how often its values are supported, by those who have them and by others."""
 
     question: ChoiceQuestion | SeveralQuestion
@@ -30,7 +30,7 @@ class _Side:
     q: float
 
     @classmethod
-    def of(cls, question: ChoiceQuestion | SeveralQuestion) -> _Side:
+    def of(cls, question: ChoiceQuestion | SeveralQuestion) -> _CrossedQuestion:
         return cls(question, float(question.randomizer.p), float(question.randomizer.q))
 
     @property
@@ -53,7 +53,7 @@ def cross_estimates(
     (1[v] − q) / (p − q) has mean 1 or 0, and the product of two such terms, which are independent given both answers,
     is unbiased for "has both".  The interval is Bernstein's.
     """
-    one, other = (_Side.of(_categories(survey, name)) for name in names)
+    one, other = (_CrossedQuestion.of(_categories(survey, name)) for name in names)
     cells = len(one.question.labels) * len(other.question.labels)
     if names[0] == names[1] or cells > MOST_CELLS:
         raise InvalidParameter(f"a cross is of two different questions, with at most {MOST_CELLS:,} pairs of answers.")
@@ -102,13 +102,13 @@ def _supports(
     return both, one.support(ones), other.support(others)
 
 
-def _largest(side: _Side, counts: NDArray[np.int64], people: int, alpha: Fraction) -> NDArray[np.float64]:
+def _largest(side: _CrossedQuestion, counts: NDArray[np.int64], people: int, alpha: Fraction) -> NDArray[np.float64]:
     """Return how large the share of each value can be, one of two bounds that may fail with a part of α together."""
     support = Support(people, side.question.randomizer.p, side.question.randomizer.q)
     return support.intervals(counts, _FOR_MARGINS * alpha)[1]
 
 
-def _variance(one: _Side, other: _Side, first: float, second: float) -> float:
+def _variance(one: _CrossedQuestion, other: _CrossedQuestion, first: float, second: float) -> float:
     """Return a bound on the mean variance of products, where at most these shares of people have the two values.
 
     The mean square of a product is the product of mean squares: linear in the shares of people who have both, the first

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.check import SyntheticCheck
-from incrowd.methods.synthesis.marginals.detail import Pieces
+from incrowd.methods.synthesis.marginals.detail import FinerPieces
 from incrowd.methods.synthesis.marginals.method import Marginals
 from incrowd.methods.synthesis.marginals.output import SyntheticPicture
 from incrowd.methods.synthesis.marginals.search import Search, TableSelection
@@ -34,7 +34,7 @@ class SpanningTree(Marginals):
         if self.target_column is not None:
             raise InvalidParameter("a tree has no target_column: choose the method marginals.")
 
-    def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
+    def search(self, search: Search, pieces: Sequence[FinerPieces] = ()) -> TableSelection:
         return search.tree(self.spendable(pieces))
 
 

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 
 from sqlglot import exp
 
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.domain import Dates
 from incrowd.core.schema import Outside
 from incrowd.queries.language.interpretation import interpret
@@ -69,7 +69,7 @@ def _restricted(catalog: Catalog, relation: Relation, days: DaysRead) -> Catalog
     return Catalog(tuple(restricted if other is relation else other for other in catalog.relations))
 
 
-def _exact(relation: Relation, calendar: Calendar) -> bool:
+def _exact(relation: Relation, calendar: PeriodCalendar) -> bool:
     """Whether no row of another period, or without a date, is moved to a day of a period by its column's rules."""
     column = relation.schema[calendar.decides]
     if column.fill is not None:
@@ -81,7 +81,7 @@ def _exact(relation: Relation, calendar: Calendar) -> bool:
     return (low is None or low <= first) and (high is None or high >= behind - _DAY)
 
 
-def _days(query: Query, calendar: Calendar) -> DaysRead | None:
+def _days(query: Query, calendar: PeriodCalendar) -> DaysRead | None:
     """Return the periods of the days that a query leaves; None of days that are unknown, or in no period."""
     if len(query.blocks) != 1 or not query.blocks[0].days:
         return None
@@ -92,5 +92,5 @@ def _days(query: Query, calendar: Calendar) -> DaysRead | None:
     return _reading(calendar, periods)
 
 
-def _reading(calendar: Calendar, periods: tuple[str, ...]) -> DaysRead:
+def _reading(calendar: PeriodCalendar, periods: tuple[str, ...]) -> DaysRead:
     return DaysRead(calendar.decides, calendar.days(periods[0])[0], calendar.days(periods[-1])[1], periods)

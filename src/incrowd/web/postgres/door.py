@@ -24,7 +24,15 @@ from incrowd.web import replies
 from incrowd.web.answering import QueryTask, ReadyDocument, reply_to
 from incrowd.web.caller import Caller
 from incrowd.web.concurrency import RateLimiter
-from incrowd.web.postgres.statements import BAD_VALUE, FEATURE, READ_ONLY, Complaint, Settings, Statement, shown_setting
+from incrowd.web.postgres.statements import (
+    BAD_VALUE,
+    FEATURE,
+    READ_ONLY,
+    ClientStatement,
+    Complaint,
+    ConnectionSettings,
+    shown_setting,
+)
 from incrowd.web.postgres.values import TEXT, type_of
 from incrowd.web.routes.queries import answered, query_note, query_task
 from incrowd.web.services import Services
@@ -54,7 +62,7 @@ _UNKNOWN = "the user or the token is wrong, or the token was revoked or expired"
 
 
 @dataclass(frozen=True)
-class Result:
+class StatementResult:
     """What a statement gives: columns with types, rows, what it is called, and notices with their severities."""
 
     tag: str
@@ -111,7 +119,9 @@ class Door:
             raise Complaint("28000", _UNKNOWN) from None
         return Caller(granted, caller.token)
 
-    async def result(self, caller: Caller, statement: Statement, settings: Settings, process: int) -> Result:
+    async def result(
+        self, caller: Caller, statement: ClientStatement, settings: ConnectionSettings, process: int
+    ) -> StatementResult:
         """Answer a statement that reads; SET and transactions are the session's."""
         match statement.kind:
             case "query":
@@ -136,7 +146,7 @@ class Door:
         return types
 
     async def columns(
-        self, caller: Caller, statement: Statement, settings: Settings, process: int
+        self, caller: Caller, statement: ClientStatement, settings: ConnectionSettings, process: int
     ) -> tuple[tuple[str, int], ...] | None:
         """Return the columns that a statement would give, from declarations, at no cost; None where it gives none."""
         if statement.kind == "query":
@@ -148,7 +158,7 @@ class Door:
             return (("QUERY PLAN", TEXT),)
         return (await self.result(caller, statement, settings, process)).columns if statement.kind == "show" else None
 
-    async def _free(self, caller: Caller, sql: str, process: int) -> Result | None:
+    async def _free(self, caller: Caller, sql: str, process: int) -> StatementResult | None:
         """Answer what reads the catalog and public tables alone."""
         queries = caller.queries(self.services)
         if not queries.may_be_public(sql):
@@ -163,7 +173,7 @@ class Door:
             raise complaint_of(replies.refusal(problem)) from None
         return None if answer is None else _table(answer)
 
-    async def _paid(self, caller: Caller, sql: str, settings: Settings) -> Result:
+    async def _paid(self, caller: Caller, sql: str, settings: ConnectionSettings) -> StatementResult:
         _require(caller, Permission.ASK)
         self._count(self.services.requests, caller)
         try:
@@ -172,7 +182,7 @@ class Door:
             reply = replies.refusal(problem)
         return _answer(_content(reply), settings)
 
-    async def _priced(self, caller: Caller, sql: str, settings: Settings) -> Result:
+    async def _priced(self, caller: Caller, sql: str, settings: ConnectionSettings) -> StatementResult:
         """Tell the cost and the accuracy of a query; nothing reaches an engine."""
         match = _EXPLAIN.fullmatch(sql)
         if match is None:
@@ -181,9 +191,9 @@ class Door:
         self._count(self.services.requests, caller)
         task = query_task("price", _shape(match["query"], settings), caller, self.services)
         lines = list(_estimate(_content(await reply_to(task))))
-        return Result("EXPLAIN", (("QUERY PLAN", TEXT),), [(line,) for line in lines])
+        return StatementResult("EXPLAIN", (("QUERY PLAN", TEXT),), [(line,) for line in lines])
 
-    async def _described(self, caller: Caller, sql: str, settings: Settings) -> tuple[tuple[str, int], ...]:
+    async def _described(self, caller: Caller, sql: str, settings: ConnectionSettings) -> tuple[tuple[str, int], ...]:
         _require(caller, Permission.READ)
         self._count(self.services.requests, caller)
         shape, queries = _shape(sql, settings), caller.queries(self.services)
@@ -204,9 +214,9 @@ class Door:
                 for name, kind in columns for end in _ends(kind, settings)]  # fmt: skip
         return tuple((name, type_of(kind)) for name, kind in wide)
 
-    async def _show(self, caller: Caller, sql: str, settings: Settings) -> Result:
+    async def _show(self, caller: Caller, sql: str, settings: ConnectionSettings) -> StatementResult:
         if setting := shown_setting(sql, settings):
-            return Result("SHOW", ((setting[0], TEXT),), [(setting[1],)])
+            return StatementResult("SHOW", ((setting[0], TEXT),), [(setting[1],)])
         _require(caller, Permission.READ)
         self._count(self.catalog_requests, caller)
         queries = caller.queries(self.services)
@@ -214,7 +224,7 @@ class Door:
             report = await run_in_threadpool(queries.budgets.report, caller.analyst)
             names = ("dataset", "epsilon", "delta", "your_epsilon_spent", "your_epsilon_allowance")
             rows = [(name, *_amounts(budget)) for name, budget in report.items()]
-            return Result("SHOW", tuple((name, TEXT) for name in names), rows)
+            return StatementResult("SHOW", tuple((name, TEXT) for name in names), rows)
         try:
             declared = declaration_answer(sql, queries.schema())
         except IncrowdError as problem:
@@ -235,7 +245,7 @@ def _require(caller: Caller, right: Permission) -> None:
         raise Complaint("42501", f"a token of the role {caller.user.role} has no right to {right}")
 
 
-def _shape(sql: str, settings: Settings) -> QueryShape:
+def _shape(sql: str, settings: ConnectionSettings) -> QueryShape:
     """Return a query and its price, checked as HTTP checks them."""
     price = settings.values["incrowd.epsilon"]
     if not price:
@@ -267,16 +277,16 @@ def complaint_of(reply: Response) -> Complaint:
     return Complaint(state, message, hint[:1].upper() + hint[1:])
 
 
-def _table(answer: DeclarationAnswer) -> Result:
+def _table(answer: DeclarationAnswer) -> StatementResult:
     columns = answer.to_json()["answer"]["columns"]
     kinds = tuple((column["name"], type_of(column["type"])) for column in columns)
-    return Result(f"SELECT {len(answer.rows)}", kinds, answer.rows)
+    return StatementResult(f"SELECT {len(answer.rows)}", kinds, answer.rows)
 
 
-def _answer(content: Mapping[str, Any], settings: Settings) -> Result:
+def _answer(content: Mapping[str, Any], settings: ConnectionSettings) -> StatementResult:
     """Return an answer as a table, its intervals as columns where they are wished, and what else is known of it."""
     answer, columns, values = content["answer"], list[tuple[str, int]](), list[Sequence[Any]]()
-    settings = settings if content["certificate"] else Settings()
+    settings = settings if content["certificate"] else ConnectionSettings()
     for column in answer["columns"]:
         parts = {"": ("values", column["type"]), "_low": ("low", "decimal"), "_high": ("high", "decimal")}
         for end in _ends(column["type"], settings):
@@ -292,10 +302,10 @@ def _answer(content: Mapping[str, Any], settings: Settings) -> Result:
         again = " (asked before: the same answer)" if content["repeated"] else ""
         notices.append(("NOTICE", f"cost: epsilon {content['cost']['epsilon']}{again}; left: {'; '.join(left)}"))
     rows = list(zip(*values, strict=True))
-    return Result(f"SELECT {len(rows)}", tuple(columns), rows, tuple(notices))
+    return StatementResult(f"SELECT {len(rows)}", tuple(columns), rows, tuple(notices))
 
 
-def _ends(kind: str, settings: Settings) -> tuple[str, ...]:
+def _ends(kind: str, settings: ConnectionSettings) -> tuple[str, ...]:
     """Return which columns a column of an answer becomes: numbers have intervals, where they are wished."""
     return ("", "_low", "_high") if settings.intervals and kind in ("integer", "decimal") else ("",)
 

@@ -129,7 +129,7 @@ class Unsupported:
 Message = Password | SimpleQuery | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | Unsupported
 
 
-class _Reader:
+class _MessageReader:
     """The bytes of one message, taken from the front."""
 
     def __init__(self, body: bytes) -> None:
@@ -185,7 +185,7 @@ def read_first(body: bytes) -> First:
     >>> read_first(struct.pack("!I", 80877103))
     EncryptionRequest(tls=True)
     """
-    reader = _Reader(body)
+    reader = _MessageReader(body)
     code = reader.number("!I")
     if code in (_SSL, _GSS):
         reader.end()
@@ -214,14 +214,14 @@ def read_message(kind: bytes, body: bytes) -> Message:
     Traceback (most recent call last):
     incrowd.web.postgres.messages.ProtocolViolation: a text in a message has no end
     """
-    reader = _Reader(body)
+    reader = _MessageReader(body)
     message = _read(kind, reader)
     if not isinstance(message, Unsupported):
         reader.end()
     return message
 
 
-def _read(kind: bytes, reader: _Reader) -> Message:
+def _read(kind: bytes, reader: _MessageReader) -> Message:
     match kind:
         case b"p":
             return Password(reader.text())
@@ -248,14 +248,14 @@ def _read(kind: bytes, reader: _Reader) -> Message:
     raise ProtocolViolation("there is no message of this kind")
 
 
-def _is_portal(reader: _Reader) -> bool:
+def _is_portal(reader: _MessageReader) -> bool:
     kind = reader.take(1)
     if kind not in (b"S", b"P"):
         raise ProtocolViolation("a message names neither a statement nor a portal")
     return kind == b"P"
 
 
-def _bind(reader: _Reader) -> Bind:
+def _bind(reader: _MessageReader) -> Bind:
     names = reader.text(), reader.text()
     formats = _formats(reader)
     values = tuple(reader.value() for _ in range(reader.count()))
@@ -264,7 +264,7 @@ def _bind(reader: _Reader) -> Bind:
     return Bind(*names, formats, values, _formats(reader))
 
 
-def _formats(reader: _Reader) -> tuple[int, ...]:
+def _formats(reader: _MessageReader) -> tuple[int, ...]:
     formats = tuple(reader.number("!h") for _ in range(reader.count()))
     if not {_TEXT, _BINARY}.issuperset(formats):
         raise ProtocolViolation("a format is neither text nor binary")
@@ -311,7 +311,7 @@ def ready(state: str) -> bytes:
 
 
 @dataclass(frozen=True)
-class Field:
+class ResultColumn:
     """A column of a result: its name, type and format."""
 
     name: str
@@ -320,7 +320,7 @@ class Field:
     format: int = _TEXT
 
 
-def row_description(fields: Iterable[Field]) -> bytes:
+def row_description(fields: Iterable[ResultColumn]) -> bytes:
     """Tell the columns of a result."""
     parts = [
         _text(field_.name) + struct.pack("!IhIhih", 0, 0, field_.type, field_.size, -1, field_.format)

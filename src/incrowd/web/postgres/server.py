@@ -20,7 +20,7 @@ from incrowd.web.logs import note
 from incrowd.web.postgres import messages as m
 from incrowd.web.postgres.door import Door
 from incrowd.web.postgres.session import Session
-from incrowd.web.postgres.statements import DEFAULTS, Complaint, Settings
+from incrowd.web.postgres.statements import DEFAULTS, Complaint, ConnectionSettings
 from incrowd.web.services import Services
 
 _PATIENCE = 20.0
@@ -226,9 +226,9 @@ class _Connection:
             await self.writer.drain()
 
 
-def _settings(parameters: Mapping[str, str]) -> Settings:
+def _settings(parameters: Mapping[str, str]) -> ConnectionSettings:
     """Return the settings that the first message gives, in `options` as `-c name=value` too; unknown ones are left."""
-    settings = Settings()
+    settings = ConnectionSettings()
     if parameters.get("replication", "false").lower() not in ("false", "off", "no", "0"):
         raise Complaint("0A000", "replication is not answered")
     wishes = {name: value for name, value in parameters.items() if name.lower() in DEFAULTS}

@@ -10,14 +10,14 @@ from incrowd.errors import IncrowdError
 from incrowd.web.caller import Caller
 from incrowd.web.logs import note
 from incrowd.web.postgres import messages as m
-from incrowd.web.postgres.door import Door, Result
+from incrowd.web.postgres.door import Door, StatementResult
 from incrowd.web.postgres.statements import (
     FAILED,
     FEATURE,
+    ClientStatement,
     Complaint,
+    ConnectionSettings,
     Prepared,
-    Settings,
-    Statement,
     setting_of,
     statements_of,
 )
@@ -38,13 +38,13 @@ _LIKELY = {16: True, 20: 1, 21: 1, 23: 1, 26: 1, 700: 1.5, 701: 1.5, 1700: 1.5, 
 class Portal:
     """A statement with its values; its rows stay until all were fetched."""
 
-    statement: Statement
+    statement: ClientStatement
     formats: tuple[int, ...]
     announced: tuple[tuple[str, int], ...] | None = None
     """The columns that were told before the statement was executed."""
     wished: bool = False
     """Whether its columns are to be told when it is executed."""
-    result: Result | None = None
+    result: StatementResult | None = None
     sent: int = 0
 
 
@@ -55,7 +55,7 @@ class Session:
     door: Door
     caller: Caller
     process: int
-    settings: Settings = field(default_factory=Settings)
+    settings: ConnectionSettings = field(default_factory=ConnectionSettings)
     state: str = "I"
     statements: dict[str, tuple[Prepared, tuple[int, ...]]] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
@@ -125,7 +125,7 @@ class Session:
             parts.append(self._done(result))
         return b"".join(parts or [m.EMPTY_QUERY]) + m.ready(self.state)
 
-    def _done(self, result: Result) -> bytes:
+    def _done(self, result: StatementResult) -> bytes:
         changed = result.tag in ("SET", "RESET", "DISCARD ALL")
         statuses = (
             [m.parameter_status(_DISPLAY.get(name, name), self.settings.values[name]) for name in _REPORTED]
@@ -134,7 +134,7 @@ class Session:
         )
         return b"".join([*statuses, m.command_complete(result.tag)])
 
-    async def _run(self, statement: Statement) -> Result:
+    async def _run(self, statement: ClientStatement) -> StatementResult:
         """Execute a statement; one that is canceled meanwhile is still paid, and its error comes no earlier."""
         if self.state == "E" and statement.kind not in ("commit", "rollback", "savepoint"):
             raise Complaint(FAILED, "current transaction is aborted, commands ignored until end of transaction block")
@@ -154,7 +154,7 @@ class Session:
             raise Complaint("57014", _CANCELED, "Ask the same again: a stored answer costs the dataset nothing.")
         return result
 
-    def _own(self, statement: Statement) -> Result | None:
+    def _own(self, statement: ClientStatement) -> StatementResult | None:
         """Do what needs no query service: transactions and settings."""
         match statement.kind:
             case "begin":
@@ -162,10 +162,10 @@ class Session:
             case "commit" | "rollback":
                 tag = "ROLLBACK" if self.state == "E" else _TAGS[statement.kind]
                 self.state = "I"
-                return Result(tag)
+                return StatementResult(tag)
             case "savepoint":
                 self.state = "T" if self.state != "I" else "I"
-                return Result(statement.sql.split()[0].upper())
+                return StatementResult(statement.sql.split()[0].upper())
             case "set" | "reset":
                 setting = setting_of(statement.sql)
                 if setting is not None:
@@ -175,10 +175,10 @@ class Session:
                 if words[:2] == ["DISCARD", "ALL"]:
                     self.settings = self.settings.set("all", "default")
                     self.statements, self.portals = {}, {}
-                return Result(" ".join(words[:2]))
+                return StatementResult(" ".join(words[:2]))
             case _:
                 return None
-        return Result(_TAGS[statement.kind])
+        return StatementResult(_TAGS[statement.kind])
 
     def _parse(self, message: m.Parse) -> bytes:
         if message.name and message.name in self.statements:
@@ -205,7 +205,7 @@ class Session:
         self.portals[message.portal] = Portal(self._filled(prepared, values), message.results)
         return m.BIND_COMPLETE
 
-    def _filled(self, prepared: Prepared, values: Sequence[object]) -> Statement:
+    def _filled(self, prepared: Prepared, values: Sequence[object]) -> ClientStatement:
         """Put values into a statement: by the rules of queries, or of PostgreSQL where it is about the catalog."""
         written = prepared.written(values)  # type: ignore[arg-type]
         if written.kind != "query" or self.caller.queries(self.door.services).may_be_public(written.sql):
@@ -235,7 +235,7 @@ class Session:
             columns = tuple((name, TEXT) for name in prepared.names)
         return m.parameter_description(types) + _described(columns, ())
 
-    async def _columns(self, statement: Statement) -> tuple[tuple[str, int], ...] | None:
+    async def _columns(self, statement: ClientStatement) -> tuple[tuple[str, int], ...] | None:
         self.caller = await self.door.recognized(self.caller)
         return await self.door.columns(self.caller, statement, self.settings, self.process)
 
@@ -267,7 +267,7 @@ class Session:
         return b"".join([*parts, *rows, self._done(portal.result)])
 
 
-def _notices(result: Result) -> list[bytes]:
+def _notices(result: StatementResult) -> list[bytes]:
     return [
         m.complaint(severity, "01000" if severity == "WARNING" else "00000", text) for severity, text in result.notices
     ]
@@ -285,13 +285,13 @@ def _description(columns: tuple[tuple[str, int], ...] | None, formats: tuple[int
     if columns is None:
         return b""
     return m.row_description(
-        m.Field(name, type_, SIZES.get(type_, -1), _format(formats, place))
+        m.ResultColumn(name, type_, SIZES.get(type_, -1), _format(formats, place))
         for place, (name, type_) in enumerate(columns)
     )
 
 
 def _rows(
-    result: Result,
+    result: StatementResult,
     formats: tuple[int, ...],
     columns: tuple[tuple[str, int], ...] | None,
     first: int = 0,

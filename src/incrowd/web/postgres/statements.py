@@ -70,7 +70,7 @@ class Complaint(Exception):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConnectionSettings:
     """The settings of a connection.
 
     >>> Settings().set("incrowd.epsilon", "0.1").values["incrowd.epsilon"]
@@ -85,21 +85,21 @@ class Settings:
         object.__setattr__(self, "opening", dict(DEFAULTS if opening is None else opening))
 
     @property
-    def opened(self) -> Settings:
+    def opened(self) -> ConnectionSettings:
         """The settings with which a connection begins; RESET and DISCARD ALL return to them, as pools wish."""
-        return Settings(self.values, self.values)
+        return ConnectionSettings(self.values, self.values)
 
-    def set(self, name: str, value: str) -> Settings:
+    def set(self, name: str, value: str) -> ConnectionSettings:
         """Return the settings with a new value, or complain about a name or value that does not exist."""
         name = _MEANS.get(" ".join(name.lower().split()), name.lower())
         if name == "all" and value == "default":
-            return Settings(self.opening, self.opening)
+            return ConnectionSettings(self.opening, self.opening)
         if name not in DEFAULTS:
             raise Complaint(UNKNOWN_SETTING, f"unrecognized configuration parameter: {name[:60]}")
         text = self.opening[name] if value.strip().lower() == "default" else value.strip().strip("'\"").strip()
         if name in _FIXED and text != self.values[name]:
             raise Complaint("55P02", f"parameter {name} cannot be changed")
-        return Settings({**self.values, name: _checked(name, text)}, self.opening)
+        return ConnectionSettings({**self.values, name: _checked(name, text)}, self.opening)
 
     @property
     def intervals(self) -> bool:
@@ -122,7 +122,7 @@ def _checked(name: str, text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Statement:
+class ClientStatement:
     """One statement: what kind it is, and its text.
 
     >>> Statement.of(" /* x */ SELECT 1 ").kind, Statement.of("BEGIN").kind, Statement.of("DROP TABLE t").kind
@@ -133,7 +133,7 @@ class Statement:
     sql: str
 
     @classmethod
-    def of(cls, sql: str) -> Statement:
+    def of(cls, sql: str) -> ClientStatement:
         """Tell what a text asks."""
         bare = without_comments(sql)
         words = bare.lower().split(None, 2) or [""]
@@ -163,7 +163,7 @@ def setting_of(sql: str) -> tuple[str, str] | None:
     return match["name"], match["value"] if "value" in match.re.groupindex else "default"
 
 
-def shown_setting(sql: str, settings: Settings) -> tuple[str, str] | None:
+def shown_setting(sql: str, settings: ConnectionSettings) -> tuple[str, str] | None:
     """Return the name and value of the setting that SHOW names, None where it names none."""
     match = _SHOW.fullmatch(sql)
     name = "" if match is None else " ".join(match["name"].lower().split())
@@ -171,7 +171,7 @@ def shown_setting(sql: str, settings: Settings) -> tuple[str, str] | None:
     return (name, settings.values[name]) if name in settings.values else None
 
 
-def statements_of(sql: str) -> list[Statement]:
+def statements_of(sql: str) -> list[ClientStatement]:
     """Return the statements of a text, separated by semicolons."""
     try:
         tokens = sqlglot.tokenize(sql, dialect="postgres")
@@ -181,7 +181,7 @@ def statements_of(sql: str) -> list[Statement]:
     ends = [*(token.start for token in tokens if token.token_type is TokenType.SEMICOLON), len(sql)]
     if len(starts) > _MOST_STATEMENTS:
         raise Complaint("54001", f"a message has at most {_MOST_STATEMENTS} statements")
-    statements = [Statement.of(sql[start:end]) for start, end in zip(starts, ends, strict=True)]
+    statements = [ClientStatement.of(sql[start:end]) for start, end in zip(starts, ends, strict=True)]
     return [statement for statement in statements if statement.kind != "empty"]
 
 
@@ -189,7 +189,7 @@ def statements_of(sql: str) -> list[Statement]:
 class Prepared:
     """A statement with places for parameters: `$1`, `$2`, …, found by the words and signs of the text."""
 
-    statement: Statement
+    statement: ClientStatement
     places: tuple[tuple[int, int, int], ...]
     """Start, end and number of each."""
 
@@ -200,7 +200,7 @@ class Prepared:
         >>> Prepared.of("SELECT $2, '$1', $1").places
         ((7, 9, 2), (17, 19, 1))
         """
-        statement = Statement.of(sql)
+        statement = ClientStatement.of(sql)
         try:
             tokens = sqlglot.tokenize(statement.sql, dialect="postgres")
         except (SqlglotError, RecursionError):
@@ -220,14 +220,14 @@ class Prepared:
         """How many parameters it has."""
         return max((number for _, _, number in self.places), default=0)
 
-    def bound(self, values: Sequence[Parameter]) -> Statement:
+    def bound(self, values: Sequence[Parameter]) -> ClientStatement:
         """Return the statement with values as leaves of its tree, as every query with parameters is read."""
         if not self.places:
             return self.statement
         order = [values[number - 1] for _, _, number in self.places]
         return replace(self.statement, sql=bind_parameters(self._filled(["?"] * len(order)), order))
 
-    def written(self, values: Sequence[Parameter]) -> Statement:
+    def written(self, values: Sequence[Parameter]) -> ClientStatement:
         """Return the statement with values as literals in its text, for the catalog, whose SQL is PostgreSQL's."""
         return replace(self.statement, sql=self._filled([_literal(values[number - 1]) for _, _, number in self.places]))
 

@@ -103,7 +103,7 @@ EVERYTHING = AttackOrder()
 
 
 @dataclass(frozen=True, eq=False)
-class Target:
+class AttackTarget:
     """A published table with its name, what is known of its people, and the control group."""
 
     name: str
@@ -120,11 +120,11 @@ def attack(
     tell: Progress | None = None,
 ) -> AttackReport:
     """Attack tables about the same people; see `attack_all`."""
-    return attack_all([Target(name, published, knowledge, control) for name, published in tables], order, tell)
+    return attack_all([AttackTarget(name, published, knowledge, control) for name, published in tables], order, tell)
 
 
 def attack_all(
-    targets: Sequence[Target], order: AttackOrder = EVERYTHING, tell: Progress | None = None
+    targets: Sequence[AttackTarget], order: AttackOrder = EVERYTHING, tell: Progress | None = None
 ) -> AttackReport:
     """Run the named attacks, or all that apply, and correct their confidence intervals for their number.
 
@@ -157,7 +157,7 @@ def attack_all(
     return AttackReport(done, {name: why for name, why in skipped.items() if name not in names}, order.confidence)
 
 
-def _plan(targets: Sequence[Target], order: AttackOrder) -> Iterator[tuple[str, str, Target, Knowledge]]:
+def _plan(targets: Sequence[AttackTarget], order: AttackOrder) -> Iterator[tuple[str, str, AttackTarget, Knowledge]]:
     """Yield every attack with its attacker, its table and what is known."""
     for attacker in order.attackers or (_DEFAULT_ATTACKER,):
         for target in targets:

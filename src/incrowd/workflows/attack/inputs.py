@@ -20,7 +20,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.sources import Source
 from incrowd.errors import InvalidParameter
-from incrowd.workflows.attack.attack import AttackReport, AttackRun, Target, attack_all
+from incrowd.workflows.attack.attack import AttackReport, AttackRun, AttackTarget, attack_all
 from incrowd.workflows.attack.publication import certificate_at, check_belongs, read_publication, table_of
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.internal import keep_result
@@ -76,7 +76,7 @@ class AttackInput:
         """Read a table like the policy's source."""
         return None if address is None else table_of(open_rows(address, self.policy))
 
-    def targets(self) -> tuple[Target, ...]:
+    def targets(self) -> tuple[AttackTarget, ...]:
         """Read everything, check that it fits together, and return each table with what is known of its people."""
         certificate = self.certificate
         if certificate is not None and certificate.method.name in linked_method_names():
@@ -84,7 +84,7 @@ class AttackInput:
 
             return linked_targets(self, certificate)
         tables, knowledge, control = self.opened()
-        return tuple(Target(name, published, knowledge, control) for name, published in tables)
+        return tuple(AttackTarget(name, published, knowledge, control) for name, published in tables)
 
     def opened(self) -> tuple[tuple[tuple[str, PublishedTable], ...], Knowledge, pa.Table | None]:
         """Read everything, check that it fits together, and return what attacks need."""

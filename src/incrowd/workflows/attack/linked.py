@@ -26,7 +26,7 @@ from incrowd.engines.people import names_of
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
-from incrowd.workflows.attack.attack import Target
+from incrowd.workflows.attack.attack import AttackTarget
 from incrowd.workflows.attack.publication import as_classes, check_belongs, lookup_of, masks_of, table_of
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.linked import linked_schema, open_tables, tables_in
@@ -54,7 +54,7 @@ class JoinedTable:
         return self.table.take(pa.array(np.sort(order[first])))
 
 
-def linked_targets(inputs: AttackInput, certificate: Certificate) -> tuple[Target, ...]:
+def linked_targets(inputs: AttackInput, certificate: Certificate) -> tuple[AttackTarget, ...]:
     """Return every table of a release of linked ones, with what is known of its people."""
     policy = inputs.policy
     if policy is None or policy.hash != certificate.policy_hash:
@@ -73,7 +73,7 @@ def linked_targets(inputs: AttackInput, certificate: Certificate) -> tuple[Targe
             continue
         table = PublishedTable(published[name].table, _lookups(schema), masks=masks)
         check_belongs(table, rows, knowledge.known_columns)
-        targets.append(Target(name, table, knowledge, others))
+        targets.append(AttackTarget(name, table, knowledge, others))
     if not targets:
         raise InvalidParameter("none of the known columns is in a table: name others with --known, such as stays.ward.")
     return tuple(targets)

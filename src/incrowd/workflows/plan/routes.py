@@ -24,7 +24,7 @@ from incrowd.workflows.policy.document import read_document
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.profile.draft_columns import DraftColumn
 from incrowd.workflows.profile.draft_policy import release_text
-from incrowd.workflows.profile.draft_text import DraftGoal, DraftRequest, Readers, Use
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftRequest, IntendedUse, Readers
 
 _CERTAIN = 1.96
 _TOLERABLE, _ROWS_EACH = 0.2, 30
@@ -36,7 +36,7 @@ class RouteNeeds:
     """What matters to those who use a release: columns that must stay, rows or tables, and who they are."""
 
     keep: tuple[str, ...] = ()
-    use: Use = Use.ROWS
+    use: IntendedUse = IntendedUse.ROWS
     readers: Readers | None = None
 
 
@@ -222,7 +222,7 @@ def _error(goal: DraftGoal, policy: Policy, columns: Sequence[PublishedColumn], 
 def _recommended(offers: Sequence[RouteOffer], needs: RouteNeeds) -> tuple[DraftGoal | None, str]:
     """Return the route to take first, and why; one without an epsilon is never recommended."""
     order = [DraftGoal.MICRODATA, DraftGoal.SYNTHETIC, DraftGoal.COUNTS]
-    if needs.use is Use.TABLES:
+    if needs.use is IntendedUse.TABLES:
         order = [DraftGoal.COUNTS, DraftGoal.SYNTHETIC, DraftGoal.MICRODATA]
     by_goal = {offer.goal: offer for offer in offers}
     possible = [

@@ -268,7 +268,7 @@ Place = tuple[str | None, SourceOptions]
 
 
 @dataclass(frozen=True)
-class LinkedTable:
+class LinkedSource:
     """A table below the people, and where its rows are."""
 
     table: ChildTable
@@ -313,9 +313,9 @@ def _owner(column: str, parent: str) -> tuple[str, str]:
     return (owner, name) if mark else (parent, column)
 
 
-def in_levels(tables: Sequence[LinkedTable], people: str) -> tuple[LinkedTable, ...]:
+def in_levels(tables: Sequence[LinkedSource], people: str) -> tuple[LinkedSource, ...]:
     """Return tables so that each stands after its parent; those whose parent is not there stand last."""
-    ordered, names, rest = list[LinkedTable](), {people}, list(tables)
+    ordered, names, rest = list[LinkedSource](), {people}, list(tables)
     while ready := [table for table in rest if table.table.parent in names]:
         ordered += ready
         names |= {table.table.name for table in ready}

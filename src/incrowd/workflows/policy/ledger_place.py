@@ -84,7 +84,7 @@ def ledger_place(option: str | None = None, own: str | None = None) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class PlaceSetting:
     """A setting outside of policies: its name, its value, and what decided it."""
 
     name: str
@@ -97,7 +97,7 @@ class Place:
         return self.name == "ledger" or self.by != "default"
 
 
-def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[Place, ...]:
+def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[PlaceSetting, ...]:
     """Return every place of a command, for a policy or for this folder; contradictions are refused."""
     from incrowd.engines.worker import SETTING, is_off
     from incrowd.workflows.events import VARIABLE as LOG
@@ -113,10 +113,10 @@ def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[Place,
     if option is not None or os.environ.get(VARIABLE):
         by = _CHOSEN
     return (
-        Place("ledger", public_address(ledger), by),
-        Place("state", str(state), kept_by),
-        Place("log", os.environ.get(LOG) or "none", f"--log or {LOG}" if os.environ.get(LOG) else "default"),
-        Place(
+        PlaceSetting("ledger", public_address(ledger), by),
+        PlaceSetting("state", str(state), kept_by),
+        PlaceSetting("log", os.environ.get(LOG) or "none", f"--log or {LOG}" if os.environ.get(LOG) else "default"),
+        PlaceSetting(
             "limits for files of others", "off" if is_off() else "on", SETTING if SETTING in os.environ else "default"
         ),
     )

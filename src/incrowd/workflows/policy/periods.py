@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from incrowd.accounting.budget import Amount, Budget
-from incrowd.core.calendar import Calendar, Every, Undated
+from incrowd.core.calendar import Every, PeriodCalendar, Undated
 from incrowd.core.domain import Type
 from incrowd.core.guarantee import Guarantee, in_sequence
 from incrowd.core.plan import Method
@@ -31,9 +31,9 @@ _LARGEST_K = 1_000_000
 _STEPS = 24
 
 
-def calendar_of(section: PeriodSection, schema: Schema) -> Calendar:
+def calendar_of(section: PeriodSection, schema: Schema) -> PeriodCalendar:
     """Return the calendar that a policy declares, or refuse one that its columns cannot follow."""
-    calendar = Calendar(
+    calendar = PeriodCalendar(
         section.column,
         Every(section.every),
         str(section.first),
@@ -93,7 +93,7 @@ def _down(section: Any) -> Amount:
 
 
 def settled_method(
-    method: Method, section: PeriodSection, calendar: Calendar, schema: Schema, *, purpose: bool = False
+    method: Method, section: PeriodSection, calendar: PeriodCalendar, schema: Schema, *, purpose: bool = False
 ) -> Method:
     """Return the method of one release; where all are charged together, with parameters that this total affords.
 
@@ -117,7 +117,7 @@ def settled_method(
     return _share(method, schema, releases)
 
 
-def _running(method: Method, section: PeriodSection, calendar: Calendar, *, purpose: bool) -> Method:
+def _running(method: Method, section: PeriodSection, calendar: PeriodCalendar, *, purpose: bool) -> Method:
     if section.spare or (section.charge == "period" and "charge" in section.model_fields_set):
         raise InvalidParameter(f"{method.name} is one plan for all periods, charged at once and without spare runs.")
     if calendar.undated is Undated.UNKNOWN:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from incrowd.accounting.budget import Budget
-from incrowd.core.calendar import Calendar
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.codec import digest
 from incrowd.core.limits import DOCUMENT_BYTES
 from incrowd.core.linked import LinkedSchema
@@ -27,7 +27,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, Refused, UnsupportedV
 from incrowd.governance.consent.event import check_purpose
 from incrowd.workflows.policy.columns import (
     GraphPlace,
-    LinkedTable,
+    LinkedSource,
     OtherTable,
     attached,
     column_of,
@@ -71,8 +71,8 @@ class Policy:
     engine: Settings
     tables: tuple[OtherTable, ...] = ()
     graph: GraphPlace | None = None
-    linked: tuple[LinkedTable, ...] = ()
-    calendar: Calendar | None = None
+    linked: tuple[LinkedSource, ...] = ()
+    calendar: PeriodCalendar | None = None
     period: str | None = None
     """The period that a release reads, where there is a calendar; None until one is chosen."""
 
@@ -256,7 +256,9 @@ def policy_of(document: Document, folder: Path, where: str) -> Policy:
     return read if calendar is None else replace(read, calendar=calendar)
 
 
-def _schema(section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedTable, ...]) -> Schema:
+def _schema(
+    section: PolicySection, columns: tuple[Column, ...], unit: Unit, linked: tuple[LinkedSource, ...]
+) -> Schema:
     """Return the schema of a table, of a graph, or of people and the tables below them."""
     if section.edges is not None:
         return graph_schema(columns, unit, section.edges)
@@ -270,7 +272,9 @@ def _schema(section: PolicySection, columns: tuple[Column, ...], unit: Unit, lin
     return LinkedSchema(columns, unit, section.dataset.name, tuple(table.table for table in linked))
 
 
-def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple[str, Path]) -> tuple[LinkedTable, ...]:
+def _linked(
+    section: PolicySection, unit: Unit, document: Document, place: tuple[str, Path]
+) -> tuple[LinkedSource, ...]:
     """Return the tables that have a parent, each after it."""
     tables, main = [], (section.dataset.name, unit)
     for name, table in (section.tables or {}).items():
@@ -279,7 +283,7 @@ def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple
         columns = _columns(table.columns, ("tables", name, "columns"), document, place)
         try:
             tables.append(
-                LinkedTable(linked_table(name, table, main, columns), _source(table.source, place[1], columns))
+                LinkedSource(linked_table(name, table, main, columns), _source(table.source, place[1], columns))
             )
         except InvalidParameter as error:
             raise InvalidParameter(f"{place_in(document, ('tables', name), place[0])}: {error}") from None
@@ -288,7 +292,7 @@ def _linked(section: PolicySection, unit: Unit, document: Document, place: tuple
 
 def _released(
     section: PolicySection, document: Document, place: tuple[str, Path], schema: Schema
-) -> tuple[Method | None, Calendar | None]:
+) -> tuple[Method | None, PeriodCalendar | None]:
     """Return the method, its files read and its share of a series settled, and the calendar if there is one."""
     where, folder = place
     calendar = None if section.period is None else calendar_of(section.period, schema)

@@ -27,7 +27,7 @@ class DraftGoal(StrEnum):
     CLASSIC = "classic"
 
 
-class Use(StrEnum):
+class IntendedUse(StrEnum):
     """What readers do with a release."""
 
     ROWS = "rows"

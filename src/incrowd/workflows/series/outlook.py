@@ -11,7 +11,7 @@ from incrowd.core.unit import Kind
 from incrowd.core.words import counted, short_down, short_up
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.series.series import Series, State
+from incrowd.workflows.series.series import PeriodState, Series
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Outlook:
 
     @property
     def _enough(self) -> str:
-        open_ones = sum(period.state is State.OPEN for period in self.series.status())
+        open_ones = sum(period.state is PeriodState.OPEN for period in self.series.status())
         if self.covered is None or self.covered >= open_ones:
             return ""
         return f": enough for {self.covered:,} of {counted(open_ones, 'open period')}"

@@ -19,7 +19,7 @@ from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.release.differences import published_release
-from incrowd.workflows.series.series import PeriodStatus, Series, State
+from incrowd.workflows.series.series import PeriodState, PeriodStatus, Series
 
 _SHOWN = 12
 _WIDE, _BAND, _HIGH = 720, 60, 46
@@ -81,8 +81,8 @@ def _certificates(series: Series) -> Iterator[tuple[str, tuple[Path, Certificate
 
 
 def _summary(series: Series, periods: tuple[PeriodStatus, ...], releases: dict[str, tuple[Path, Certificate]]) -> str:
-    missing = [period.label for period in periods if period.state is State.MISSING]
-    published = sum(period.state is State.PUBLISHED for period in periods)
+    missing = [period.label for period in periods if period.state is PeriodState.MISSING]
+    published = sum(period.state is PeriodState.PUBLISHED for period in periods)
     lost = f" Missing: {', '.join(missing)}; their charges are not refunded." if missing else ""
     newest = max(
         (certificate for _, certificate in releases.values()),
@@ -145,8 +145,10 @@ def period_band(periods: tuple[PeriodStatus, ...]) -> Markup:
     most = max([*spent, 0.0])
     bars, step = [], round(_WIDE / len(periods), 2)
     for place, (period, amount) in enumerate(zip(periods, spent, strict=True)):
-        high = 6 + (_HIGH * amount / most if most else _HIGH * (period.state is not State.OPEN))
-        kind = {State.PUBLISHED: "published", State.MISSING: "missing", State.OPEN: "open"}[period.state]
+        high = 6 + (_HIGH * amount / most if most else _HIGH * (period.state is not PeriodState.OPEN))
+        kind = {PeriodState.PUBLISHED: "published", PeriodState.MISSING: "missing", PeriodState.OPEN: "open"}[
+            period.state
+        ]
         place_of = {"x": round(place * step, 1), "y": round(_BAND - high, 1), "height": round(high, 1)}
         bars.append(
             tag(

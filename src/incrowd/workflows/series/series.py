@@ -30,7 +30,7 @@ from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import read_certificate
 
 
-class State(StrEnum):
+class PeriodState(StrEnum):
     """What became of a period."""
 
     OPEN = "not released"
@@ -44,7 +44,7 @@ class PeriodStatus:
     """One period of a series: its state, the releases that were charged for it, and what the period spent alone."""
 
     label: str
-    state: State
+    state: PeriodState
     releases: tuple[str, ...] = ()
     spent: Amount | None = None
     certificate: str | None = None
@@ -98,7 +98,7 @@ class Series:
         """Return what became of each period: the policy's, and those that only the ledger knows."""
         ledger, name = self.ledger, self.policy.name
         if ledger is None or not ledger.knows(name):
-            return tuple(PeriodStatus(label, State.OPEN) for label in self.labels)
+            return tuple(PeriodStatus(label, PeriodState.OPEN) for label in self.labels)
         runs, spent = ledger.runs(name, self.name), ledger.spent_by_period(name)
         labels, unbounded = dict.fromkeys((*self.labels, *sorted(runs))), ledger.unbounded_periods(name)
         states = [self._status(ledger, label, runs.get(label, []), spent.get(label)) for label in labels]
@@ -107,7 +107,7 @@ class Series:
     def _status(self, ledger: Ledger, label: str, runs: list[dict[str, str]], spent: Amount | None) -> PeriodStatus:
         ids = tuple(run["release"] for run in runs)
         digests = [digest for id_ in ids for digest in ledger.conclusions(id_)[-1:] if digest is not None]
-        state = State.PUBLISHED if digests else State.MISSING if ids else State.OPEN
+        state = PeriodState.PUBLISHED if digests else PeriodState.MISSING if ids else PeriodState.OPEN
         return PeriodStatus(label, state, ids, spent, digests[-1] if digests else None)
 
     def price(self) -> SeriesPrice | None:
@@ -128,7 +128,7 @@ class Series:
         if self.closed:
             return f"series {self.name} is closed."
         ledger, declared = self.ledger, [declaration_of(self.policy)]
-        following = next((period.label for period in self.status() if period.state is State.OPEN), None)
+        following = next((period.label for period in self.status() if period.state is PeriodState.OPEN), None)
         if ledger is None or following is None:
             return None
         terms = series_terms(self.policy, self.policy.plan)
@@ -189,9 +189,9 @@ def _run_period(data: object, read: Policy, label: str, destination: Destination
     chosen = read.at(label)
     delivered = _deliver_hidden(series, destination.place)
     status = next(period for period in series.status() if period.label == label)
-    if status.state is State.PUBLISHED and not again:
+    if status.state is PeriodState.PUBLISHED and not again:
         return _published(series, status, destination.place)
-    if status.state is State.MISSING and not again:
+    if status.state is PeriodState.MISSING and not again:
         raise Refused(_missing(series, status))
     if delivered is not None:
         raise Refused(f"period {label} was published before, and its files are in place again: nothing was charged.")
@@ -271,7 +271,7 @@ def run_series(
     last = len(labels) - 1 if until is None else labels.index(series.policy.at(until).period or "")
     states = {period.label: period for period in series.status()}
     for label in labels[: last + 1]:
-        missing = states[label].state is State.MISSING
+        missing = states[label].state is PeriodState.MISSING
         yield states[label] if missing else run_period(data, policy, label, make(out / label))
 
 

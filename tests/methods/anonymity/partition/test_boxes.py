@@ -18,7 +18,7 @@ from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing
 from incrowd.methods.anonymity.mondrian.axes import Axis, box_names
 from incrowd.methods.anonymity.mondrian.pieces import TupleGrid
-from incrowd.methods.anonymity.partition.boxes import Box, Candidate, Growth, leaf_of, scores
+from incrowd.methods.anonymity.partition.boxes import AxisCut, Box, Growth, leaf_of, scores
 from tests.coins import SeededCoins, largest_loss, law_of
 
 
@@ -57,8 +57,8 @@ def test_one_row_more_raises_every_score_by_nothing_or_one(rows: list[tuple[int,
 def test_a_tree_is_cut_between_branches_and_only_inside_a_branch_between_its_own() -> None:
     whole = Box.whole(AXES)
     assert [cut.before for cut in whole.candidates(AXES) if cut.axis == 1] == [2, 3, 5, 6]
-    _, west = whole.cut(Candidate(1, 3))
-    west, _ = west.cut(Candidate(1, 5))
+    _, west = whole.cut(AxisCut(1, 3))
+    west, _ = west.cut(AxisCut(1, 5))
     assert [cut.before for cut in west.candidates(AXES) if cut.axis == 1] == [4]
 
 
@@ -66,7 +66,7 @@ def test_the_score_favors_even_cuts_in_wide_columns() -> None:
     grid = laid([(n % 6, 0) for n in range(60)])
     whole = Box.whole(AXES)
     best = whole.candidates(AXES)[int(np.argmax(scores(whole, AXES, grid.places, grid.rows)))]
-    assert best == Candidate(0, 3)
+    assert best == AxisCut(0, 3)
     narrow, _ = whole.cut(best)
     inside = grid.places[0] < 3
     assert scores(narrow, AXES, grid.places[:, inside], grid.rows[inside]).max() < 10

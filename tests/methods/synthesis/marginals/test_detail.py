@@ -16,7 +16,7 @@ import incrowd
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, gaussian_scale
-from incrowd.methods.synthesis.marginals.detail import Pieces
+from incrowd.methods.synthesis.marginals.detail import FinerPieces
 from incrowd.methods.synthesis.marginals.method import Marginals
 from incrowd.methods.synthesis.marginals.number_range import NumberRange
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
@@ -119,7 +119,7 @@ def test_one_row_moves_one_piece_by_one() -> None:
     """Every value of a column is in exactly one piece, and each piece in exactly one class."""
     schema = load_policy(DEBTS).schema
     for classes in METHOD.classes(schema):
-        pieces = Pieces.of(classes)
+        pieces = FinerPieces.of(classes)
         assert pieces is not None
         data = debts(2000)[classes.recoding.column.name]
         fine, coarse = (item.codes(data.combine_chunks()) for item in (pieces.fine.recoding, classes.recoding))
@@ -130,7 +130,7 @@ def test_one_row_moves_one_piece_by_one() -> None:
 def test_noisy_counts_alone_decide_what_is_even() -> None:
     schema = load_policy(DEBTS).schema
     classes = next(c for c in METHOD.classes(schema) if c.recoding.column.name == "age")
-    pieces = Pieces.of(classes)
+    pieces = FinerPieces.of(classes)
     assert pieces is not None
     flat = pieces.range(np.full(len(pieces.fine), 50), 10.0)
     assert np.allclose(flat.chances, 1 / 20)

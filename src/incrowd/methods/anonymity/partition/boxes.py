@@ -23,7 +23,7 @@ Stretch = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AxisCut:
     """A cut: on which axis, and before which place."""
 
     axis: int
@@ -41,7 +41,7 @@ class Box:
         """Return the box that holds everything."""
         return cls(tuple((0, len(axis) - 1) for axis in axes))
 
-    def candidates(self, axes: Sequence[Axis]) -> list[Candidate]:
+    def candidates(self, axes: Sequence[Axis]) -> list[AxisCut]:
         """Return every cut in the order of the axes and places: between any two values of a line, or two branches.
 
         Only the declaration and this box decide.
@@ -61,10 +61,10 @@ class Box:
             level = 0 if axis.line else int(axis.lowest(np.array([low]), np.array([high]))[0]) - 1
             nodes = axis.nodes[level][low : high + 1]
             edges = np.flatnonzero(nodes[1:] != nodes[:-1]) + low + 1
-            candidates += [Candidate(number, int(edge)) for edge in edges]
+            candidates += [AxisCut(number, int(edge)) for edge in edges]
         return candidates
 
-    def cut(self, cut: Candidate) -> tuple[Box, Box]:
+    def cut(self, cut: AxisCut) -> tuple[Box, Box]:
         """Return the two parts."""
         low, high = self.sides[cut.axis]
         return self._with(cut.axis, (low, cut.before - 1)), self._with(cut.axis, (cut.before, high))

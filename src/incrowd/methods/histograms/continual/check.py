@@ -31,7 +31,7 @@ from incrowd.methods.histograms.continual.running import (
     RunningCounts,
 )
 from incrowd.methods.histograms.continual.steps import LimitPeriods, RunningNoise
-from incrowd.methods.histograms.continual.strategies import Strategy
+from incrowd.methods.histograms.continual.strategies import NoiseStrategy
 from incrowd.methods.histograms.shared.check import bins_problem
 from incrowd.verifier.check import Check, CheckOutcome, Problem
 
@@ -48,14 +48,14 @@ def slow_matrix(step: RunningNoise) -> list[list[int]]:
     size, fine = step.periods, 1 << 96
     roots = [math.factorial(2 * k) * fine // (math.factorial(k) ** 2 * 4**k) for k in range(size)]
     values = roots
-    if step.strategy is Strategy.WINDOW_ROOT:
+    if step.strategy is NoiseStrategy.WINDOW_ROOT:
         values = _window(roots, step.window, fine)
-    elif step.strategy is Strategy.INDEPENDENT:
+    elif step.strategy is NoiseStrategy.INDEPENDENT:
         values = [fine] + [0] * (size - 1)
     columns = []
     for column in range(size):
         unit = fine
-        if step.strategy is Strategy.NORMALIZED_ROOT:
+        if step.strategy is NoiseStrategy.NORMALIZED_ROOT:
             unit = math.isqrt(sum(value * value for value in roots[: size - column]))
         below = [((value << (_BITS + 1)) + unit) // (2 * unit) for value in values[: size - column]]
         columns.append([0] * column + below)

@@ -10,8 +10,8 @@ from incrowd.core.table import Table
 from incrowd.engines.people import people_in_cells
 from incrowd.errors import InvalidParameter
 from incrowd.methods.histograms.continual.running import (
-    AdmittedPeople,
     ConsentAnswers,
+    CountablePeople,
     PastPeriod,
     RunningRows,
     Whole,
@@ -20,14 +20,16 @@ from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
-    from incrowd.methods.histograms.continual.strategies import Pattern
+    from incrowd.methods.histograms.continual.strategies import ContributionPattern
     from incrowd.methods.histograms.shared.partition import BinPartition
 
 _LARGEST_COUNT = 2**40
 _NOTHING: Whole = np.zeros(0, np.int64)
 
 
-def counted_period(running: RunningRows, partition: BinPartition, pattern: Pattern, coins: Coins) -> PastPeriod:
+def counted_period(
+    running: RunningRows, partition: BinPartition, pattern: ContributionPattern, coins: Coins
+) -> PastPeriod:
     """Count all cells of the period, of people whom the pattern still admits; nothing was measured yet."""
     if pattern.withdrawals and running.consent is not None:
         return _with_withdrawals(running, partition, pattern, coins, running.consent)
@@ -41,14 +43,14 @@ def counted_period(running: RunningRows, partition: BinPartition, pattern: Patte
 
 
 def _with_withdrawals(
-    running: RunningRows, partition: BinPartition, pattern: Pattern, coins: Coins, consent: ConsentAnswers
+    running: RunningRows, partition: BinPartition, pattern: ContributionPattern, coins: Coins, consent: ConsentAnswers
 ) -> PastPeriod:
     """Count one row of each person, and subtract whoever was counted before and has withdrawn since, once."""
     table, counts = running.table, np.zeros(partition.closed_size("count other columns"), np.int64)
     column = table.schema.unit.column
     if column is None:
         raise InvalidParameter("running counts need the person ID column.")
-    admitted = running.admitted(pattern) or AdmittedPeople(table.schema[column], running.key, frozenset())
+    admitted = running.admitted(pattern) or CountablePeople(table.schema[column], running.key, frozenset())
     cells, subjects = dict[str, int](), dict[str, tuple[str, str]]()
     for name, places in sorted(_places(table, partition, column).items()):
         if admitted.among([name]):

@@ -44,9 +44,9 @@ from incrowd.methods.histograms.continual.running import (
 )
 from incrowd.methods.histograms.continual.steps import LimitPeriods, RunningNoise
 from incrowd.methods.histograms.continual.strategies import (
+    ContributionPattern,
     Estimates,
-    Pattern,
-    Strategy,
+    NoiseStrategy,
     matrix_of,
     sensitivity,
 )
@@ -107,7 +107,7 @@ class Continual(Method):
         if self.epsilon <= 0 or not 0 < self.delta < 1:
             raise InvalidParameter("running counts need an epsilon above 0, and a delta between 0 and 1, such as 1e-6.")
 
-    def pattern(self, unit: Unit) -> Pattern:
+    def pattern(self, unit: Unit) -> ContributionPattern:
         """Return the largest pattern of one person, which truncation enforces; or refuse a unit that has none."""
         if unit.adjacency is not Adjacency.ADD_REMOVE:
             raise InvalidParameter("running counts need add-remove adjacency: leave adjacency out.")
@@ -122,16 +122,18 @@ class Continual(Method):
                 "somebody who withdraws is subtracted, so one row of each person counts in a period: max_rows: 1, "
                 "without more."
             )
-        return Pattern(unit.max_rows, self.participations, self.apart, self.withdrawals)
+        return ContributionPattern(unit.max_rows, self.participations, self.apart, self.withdrawals)
 
-    def choice(self, rows: int, pattern: Pattern | None = None) -> Choice:
+    def choice(self, rows: int, pattern: ContributionPattern | None = None) -> StrategyChoice:
         """Return the strategy of least variance for what is wanted, and the others beside it."""
         periods = self.periods
         if periods is None:
             raise InvalidParameter("running counts need the number of periods: write period: with first and last.")
-        limits = pattern or Pattern(rows, self.participations, self.apart, self.withdrawals)
-        chosen = next((strategy for strategy in Strategy if strategy.value == self.strategy), None)
-        return choose(Request(periods, min(self.window, periods), self.want, limits, chosen), self.epsilon, self.delta)
+        limits = pattern or ContributionPattern(rows, self.participations, self.apart, self.withdrawals)
+        chosen = next((strategy for strategy in NoiseStrategy if strategy.value == self.strategy), None)
+        return choose(
+            SeriesRequest(periods, min(self.window, periods), self.want, limits, chosen), self.epsilon, self.delta
+        )
 
     def partition(self, schema: Schema) -> BinPartition:
         """Return the cells: all are declared, so that empty ones get noise, too."""
@@ -190,7 +192,7 @@ class Continual(Method):
         return RunningCounts(estimated(present, choice, partition), present)
 
 
-def estimated(present: tuple[PastPeriod, ...], choice: Choice, partition: BinPartition) -> pa.Table:
+def estimated(present: tuple[PastPeriod, ...], choice: StrategyChoice, partition: BinPartition) -> pa.Table:
     """Return all periods as a table: what was measured, the numbers that follow from it, and how far off they are."""
     places = tuple(period.number - 1 for period in present)
     measured = stacked([period.measured for period in present])
@@ -215,36 +217,36 @@ def estimated(present: tuple[PastPeriod, ...], choice: Choice, partition: BinPar
 
 
 @dataclass(frozen=True)
-class Request:
+class SeriesRequest:
     """What a series is planned for: how many periods, which numbers matter, and the largest pattern of a person."""
 
     periods: int
     window: int
     want: tuple[str, ...]
-    pattern: Pattern
-    strategy: Strategy | None
+    pattern: ContributionPattern
+    strategy: NoiseStrategy | None
 
 
 @dataclass(frozen=True)
 class Alternative:
     """One strategy: its D, and the largest standard error of each kind of number, at the noise that it needs."""
 
-    strategy: Strategy
+    strategy: NoiseStrategy
     squared: int
     scale: Fraction
     errors: tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Choice:
+class StrategyChoice:
     """The strategy that was chosen, its noise, and all that were compared."""
 
-    request: Request
+    request: SeriesRequest
     chosen: Alternative
     others: tuple[Alternative, ...]
 
     @property
-    def strategy(self) -> Strategy:
+    def strategy(self) -> NoiseStrategy:
         return self.chosen.strategy
 
     @property
@@ -263,7 +265,7 @@ class Choice:
     def rho(self) -> Fraction:
         return Fraction(self.chosen.squared) / (2 * self.chosen.scale**2)
 
-    def step(self, pattern: Pattern, cells: int = 1) -> RunningNoise:
+    def step(self, pattern: ContributionPattern, cells: int = 1) -> RunningNoise:
         """Return the step that adds the noise, with the interval of each kind of number, alone and all at once."""
         alone, totals, windows = (math.ceil(_factor(self.scale) * error) for error in self.chosen.errors)
         factor = _factor(self.scale, self.periods * cells)
@@ -292,7 +294,7 @@ class Choice:
             rows.append((other.strategy.text, *errors, "chosen" if other == self.chosen else ""))
         return tuple(rows)
 
-    def expected(self, pattern: Pattern) -> tuple[tuple[str, str], ...]:
+    def expected(self, pattern: ContributionPattern) -> tuple[tuple[str, str], ...]:
         """Return what to expect of the numbers, in words, and what would make them better."""
         factor = _factor(self.scale)
         names = ("each period", "totals", f"windows of {self.window}")
@@ -321,13 +323,13 @@ def _factor(scale: Fraction, numbers: int = 1) -> float:
 
 
 @lru_cache(maxsize=64)
-def choose(request: Request, epsilon: Fraction, delta: Fraction) -> Choice:
+def choose(request: SeriesRequest, epsilon: Fraction, delta: Fraction) -> StrategyChoice:
     """Return the strategy whose variances are nearest to the least ones, for all kinds of numbers that matter.
 
     Where one kind matters, that is the least variance of its worst number.
     """
     rho = largest_rho(epsilon, delta)
-    alternatives = tuple(_alternative(strategy, request, rho) for strategy in Strategy)
+    alternatives = tuple(_alternative(strategy, request, rho) for strategy in NoiseStrategy)
     places = [KINDS.index(kind) for kind in request.want]
     least = [min(other.errors[place] for other in alternatives) for place in places]
 
@@ -337,10 +339,10 @@ def choose(request: Request, epsilon: Fraction, delta: Fraction) -> Choice:
     chosen = min(alternatives, key=worse)
     if request.strategy is not None:
         chosen = next(other for other in alternatives if other.strategy is request.strategy)
-    return Choice(request, chosen, alternatives)
+    return StrategyChoice(request, chosen, alternatives)
 
 
-def _alternative(strategy: Strategy, request: Request, rho: Fraction) -> Alternative:
+def _alternative(strategy: NoiseStrategy, request: SeriesRequest, rho: Fraction) -> Alternative:
     matrix = matrix_of(strategy, request.periods, request.window)
     squared = sensitivity(matrix, request.pattern)
     square = squared / (2 * rho) * _SCALE**2

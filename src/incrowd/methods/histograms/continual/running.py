@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from incrowd.core.table import Table
 from incrowd.engines.people import names_of
-from incrowd.methods.histograms.continual.strategies import Pattern
+from incrowd.methods.histograms.continual.strategies import ContributionPattern
 from incrowd.methods.shared.outcome import Tabular, inference
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class RunningRows:
         """What says which key makes the digests of people."""
         return hashlib.blake2b(b"people of running counts", key=self.key, digest_size=16).hexdigest()
 
-    def admitted(self, pattern: Pattern) -> AdmittedPeople | None:
+    def admitted(self, pattern: ContributionPattern) -> CountablePeople | None:
         """Return who may still be counted in this period by a pattern; None where everybody may."""
         column = self.table.schema.unit.column
         if column is None or (pattern.participations is None and pattern.apart == 1):
@@ -134,11 +134,11 @@ class RunningRows:
                 recent |= period.people
         most = pattern.participations
         spent = {digest for digest, number in times.items() if most is not None and number >= most}
-        return AdmittedPeople(self.table.schema[column], self.key, frozenset(recent | spent))
+        return CountablePeople(self.table.schema[column], self.key, frozenset(recent | spent))
 
 
 @dataclass(eq=False)
-class AdmittedPeople:
+class CountablePeople:
     """People who may still be counted: all but those who were counted too often or too recently; it notes who came."""
 
     person: Column

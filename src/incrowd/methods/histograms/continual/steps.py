@@ -13,7 +13,7 @@ from incrowd.core.terms import Assumption, Condition, Theorem
 from incrowd.core.unit import Adjacency, Kind
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.histograms.continual.strategies import Strategy
+from incrowd.methods.histograms.continual.strategies import NoiseStrategy
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -83,7 +83,7 @@ class RunningNoise(Step):
     title: ClassVar[str] = "Noise planned for all periods"
     whole_series: ClassVar[bool] = True
 
-    strategy: Strategy
+    strategy: NoiseStrategy
     periods: int
     window: int
     participations: int | None

@@ -25,7 +25,7 @@ Matrix = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 
-class Strategy(KeyedText):
+class NoiseStrategy(KeyedText):
     """How the periods before are mixed into what is published in a period."""
 
     INDEPENDENT = "independent", "independent noise on each period"
@@ -35,7 +35,7 @@ class Strategy(KeyedText):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class ContributionPattern:
     """What one person can contribute: at most `rows` rows in each of at most `participations` periods, `apart` apart.
 
     `participations` None means every period.  With `withdrawals` each row can be taken back once, in a later period.
@@ -91,7 +91,7 @@ def _window_roots(periods: int, window: int) -> list[int]:
 
 
 @lru_cache(maxsize=32)
-def matrix_of(strategy: Strategy, periods: int, window: int) -> Matrix:
+def matrix_of(strategy: NoiseStrategy, periods: int, window: int) -> Matrix:
     """Return the strategy as a lower triangular matrix of whole numbers, the same on every machine.
 
     >>> matrix_of(Strategy.ROOT, 4, 12)[:, 0].tolist()
@@ -101,11 +101,11 @@ def matrix_of(strategy: Strategy, periods: int, window: int) -> Matrix:
         raise InvalidParameter(f"running counts have 1 to {MOST_PERIODS:,} periods: choose longer ones, or fewer.")
     unit = 1 << (_FINE - BITS)
     match strategy:
-        case Strategy.INDEPENDENT:
+        case NoiseStrategy.INDEPENDENT:
             return np.eye(periods, dtype=np.int64) << BITS
-        case Strategy.ROOT:
+        case NoiseStrategy.ROOT:
             return _toeplitz([_rounded(value, unit) for value in _roots(periods)])
-        case Strategy.WINDOW_ROOT:
+        case NoiseStrategy.WINDOW_ROOT:
             return _toeplitz([_rounded(value, unit) for value in _window_roots(periods, window)])
     roots = _roots(periods)
     matrix = np.zeros((periods, periods), np.int64)
@@ -119,7 +119,7 @@ def matrix_of(strategy: Strategy, periods: int, window: int) -> Matrix:
     return matrix
 
 
-def sensitivity(matrix: Matrix, pattern: Pattern) -> int:
+def sensitivity(matrix: Matrix, pattern: ContributionPattern) -> int:
     """Return D: no person whom the pattern allows moves what is published by more than √D, in the Euclidean norm.
 
     Guarantee: for patterns u, signs aside, |Cu|² ≤ m² Σ_{p,q} G(p, q), where the p-th participation is in a period of
@@ -136,7 +136,7 @@ def sensitivity(matrix: Matrix, pattern: Pattern) -> int:
     return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared
 
 
-def _with_withdrawals(inner: Matrix, pattern: Pattern, added: int) -> int:
+def _with_withdrawals(inner: Matrix, pattern: ContributionPattern, added: int) -> int:
     """Return D where each row of a person can be taken back once, in the same cell and a later period.
 
     A row that is taken back moves what is published by C_i − C_j, and w of them by at most w times the longest of
@@ -151,7 +151,7 @@ def _with_withdrawals(inner: Matrix, pattern: Pattern, added: int) -> int:
     return min(times * one, added + times * (int(own.max()) + 2 * opposed))
 
 
-def _added(inner: Matrix, pattern: Pattern) -> int:
+def _added(inner: Matrix, pattern: ContributionPattern) -> int:
     """Return D where rows come and stay."""
     periods = len(inner)
     apart, most = pattern.apart, pattern.most(periods)

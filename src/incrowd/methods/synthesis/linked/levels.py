@@ -28,7 +28,7 @@ WHOLE = 2**10
 _TRIPLES = 200  # candidates share ε: more of them make each choice noisier
 
 
-class Part(StrEnum):
+class ModelPart(StrEnum):
     """What a column of a model is to the table."""
 
     OWN = "own"
@@ -44,7 +44,7 @@ class Part(StrEnum):
 class LevelColumn:
     """A column of the model of a table: which part it is, of which table, which column of it, how many values."""
 
-    part: Part
+    part: ModelPart
     table: str
     size: int
     column: str | None = None
@@ -52,7 +52,7 @@ class LevelColumn:
     @property
     def target(self) -> bool:
         """Whether it is drawn, and not given by the rows above and before."""
-        return self.part in (Part.OWN, Part.NUMBER)
+        return self.part in (ModelPart.OWN, ModelPart.NUMBER)
 
 
 def caps(max_rows: int) -> tuple[int, ...]:
@@ -102,19 +102,19 @@ class Level:
         """By how much a person moves its tables, at most: by one row of the people, or by W."""
         return 1 if self.child is None else WHOLE
 
-    def places(self, *parts: Part) -> Columns:
+    def places(self, *parts: ModelPart) -> Columns:
         """Return the numbers of the columns that are such a part."""
         return tuple(number for number, column in enumerate(self.columns) if column.part in parts)
 
     @property
     def targets(self) -> Columns:
         """The columns that are drawn."""
-        return self.places(Part.OWN, Part.NUMBER)
+        return self.places(ModelPart.OWN, ModelPart.NUMBER)
 
     @property
     def predictors(self) -> Columns:
         """The columns that the rows above and before give."""
-        return self.places(Part.GIVEN, Part.CLASS, Part.PREVIOUS)
+        return self.places(ModelPart.GIVEN, ModelPart.CLASS, ModelPart.PREVIOUS)
 
     def workload(self) -> tuple[Columns, ...]:
         """Return the tables that matter: all pairs with a column that is drawn, and triples if there are few."""
@@ -132,20 +132,24 @@ def levels_of(schema: LinkedSchema, sizes: Mapping[str, Mapping[str, int]]) -> t
 
 
 def _own(schema: LinkedSchema, name: str, sizes: Mapping[str, Mapping[str, int]]) -> tuple[LevelColumn, ...]:
-    own = (LevelColumn(Part.OWN, name, size, column) for column, size in sizes[name].items())
-    numbers = (LevelColumn(Part.NUMBER, below.name, below.max_rows + 1) for below in schema.below(name))
+    own = (LevelColumn(ModelPart.OWN, name, size, column) for column, size in sizes[name].items())
+    numbers = (LevelColumn(ModelPart.NUMBER, below.name, below.max_rows + 1) for below in schema.below(name))
     return (*own, *numbers)
 
 
 def _columns(
     schema: LinkedSchema, child: ChildTable, sizes: Mapping[str, Mapping[str, int]]
 ) -> tuple[LevelColumn, ...]:
-    above = (LevelColumn(Part.GIVEN, owner, sizes[owner][column], column) for owner, column in schema.predictors(child))
-    previous = (LevelColumn(Part.PREVIOUS, child.name, size + 1, column) for column, size in sizes[child.name].items())
+    above = (
+        LevelColumn(ModelPart.GIVEN, owner, sizes[owner][column], column) for owner, column in schema.predictors(child)
+    )
+    previous = (
+        LevelColumn(ModelPart.PREVIOUS, child.name, size + 1, column) for column, size in sizes[child.name].items()
+    )
     return (
         *_own(schema, child.name, sizes),
         *above,
-        LevelColumn(Part.CLASS, child.name, len(caps(child.max_rows))),
+        LevelColumn(ModelPart.CLASS, child.name, len(caps(child.max_rows))),
         *(() if child.order is None or child.max_rows == 1 else previous),
     )
 
@@ -160,7 +164,7 @@ def given_codes(level: Level, levels: Mapping[str, LevelRows]) -> Codes:
         return np.zeros((0, len(rows)), np.int64)
     places, lines = {child.parent: rows.parent}, []
     for column in level.columns:
-        if column.part is Part.GIVEN and column.column is not None:
+        if column.part is ModelPart.GIVEN and column.column is not None:
             if column.table not in places:  # one level further up, where there are only people
                 places[column.table] = rows.person
             lines.append(levels[column.table].column(column.column)[places[column.table]])
@@ -171,9 +175,9 @@ def given_codes(level: Level, levels: Mapping[str, LevelRows]) -> Codes:
 def weighted_rows(level: Level, levels: Mapping[str, LevelRows]) -> WeightedRows:
     """Return the rows of a table as its model sees them, each with its weight: 1 for a row of the people."""
     rows, child = levels[level.name], level.child
-    numbers = [levels[column.table].children(len(rows)) for column in level.columns if column.part is Part.NUMBER]
+    numbers = [levels[column.table].children(len(rows)) for column in level.columns if column.part is ModelPart.NUMBER]
     predictors = given_codes(level, levels)
-    lines = [*rows.codes, *numbers, *predictors, *(rows.previous() if level.places(Part.PREVIOUS) else ())]
+    lines = [*rows.codes, *numbers, *predictors, *(rows.previous() if level.places(ModelPart.PREVIOUS) else ())]
     codes = np.array(lines, np.int64).reshape(len(level.sizes), len(rows))
     weights = np.ones(len(rows), np.int64) if child is None else weights_of(predictors[-1], child.max_rows)
     return WeightedRows(level.sizes, codes, weights)

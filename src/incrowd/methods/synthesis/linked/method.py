@@ -30,7 +30,7 @@ from incrowd.methods.synthesis.linked.steps import (
     MeasuredLevel,
     MeasureLinked,
 )
-from incrowd.methods.synthesis.linked.synthesis import MOST_ROWS, Synthesis, Work
+from incrowd.methods.synthesis.linked.synthesis import MOST_ROWS, PublicSearch, Synthesis
 from incrowd.methods.synthesis.marginals.budget import DETAIL
 from incrowd.methods.synthesis.marginals.constraints import Constraint
 from incrowd.methods.synthesis.marginals.detail import detail_column
@@ -116,7 +116,7 @@ class Linked(Method):
         """Return the classes of the released columns of every table."""
         return {name: self.single(schema, name).classes(schema.columns_of(name)) for name in schema.table_names}
 
-    def works(self, schema: LinkedSchema) -> tuple[Work, ...]:
+    def works(self, schema: LinkedSchema) -> tuple[PublicSearch, ...]:
         """Return the search of each table, or refuse models that would be too large from the start."""
         classes = self.classes(schema)
         sizes = {name: {item.recoding.column.name: len(item) for item in own} for name, own in classes.items()}
@@ -132,7 +132,7 @@ class Linked(Method):
             self._require_small(level, rules)
             rho = single.rho * parts[level.name] / total
             rounds, first = self.rounds_of(level), self.first_share(level)
-            works.append(Work(level, rho, rounds, self.cells, first, rules, pieces, self.detail))
+            works.append(PublicSearch(level, rho, rounds, self.cells, first, rules, pieces, self.detail))
         return tuple(works)
 
     def rounds_of(self, level: Level) -> int:
@@ -199,7 +199,7 @@ def _kept_tables(schema: LinkedSchema) -> tuple[KeptTable, ...]:
     return (people, *below)
 
 
-def _measured(work: Work, classes: tuple[Classes, ...]) -> MeasuredLevel:
+def _measured(work: PublicSearch, classes: tuple[Classes, ...]) -> MeasuredLevel:
     labels = tuple(bin_column(item.recoding.column.name, item) for item in classes)
     level, declared = work.level, work.rules.declared
     return MeasuredLevel(

@@ -22,7 +22,7 @@ from incrowd.drawing.markup import EMPTY, Description, table
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Outcome, Tabular
-from incrowd.methods.synthesis.linked.levels import Part
+from incrowd.methods.synthesis.linked.levels import ModelPart
 from incrowd.methods.synthesis.linked.steps import (
     DrawLinkedRows,
     KeepLinkedRows,
@@ -214,9 +214,9 @@ def _structure(keep: KeepLinkedRows, measure: MeasureLinked) -> Problem | None:
     """Return a problem if the models do not have the columns that the tables and their links make, else None."""
     for own, level in zip(keep.tables, measure.levels, strict=True):
         labels = [(column.column, column.size) for column in level.labels]
-        own_columns = [(column.column, column.size) for column in level.columns if column.part is Part.OWN]
+        own_columns = [(column.column, column.size) for column in level.columns if column.part is ModelPart.OWN]
         below = [(other.name, other.max_rows + 1) for other in keep.tables if other.parent == own.name]
-        numbers = [(column.table, column.size) for column in level.columns if column.part is Part.NUMBER]
+        numbers = [(column.table, column.size) for column in level.columns if column.part is ModelPart.NUMBER]
         if labels != own_columns or below != numbers:
             return Problem("a model has other columns than its table and the tables below it make")
         if own.parent is not None and own.parent not in [other.name for other in keep.tables]:

@@ -14,10 +14,10 @@ import numpy as np
 
 from incrowd.core.domain import Dates, Numbers
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.linked.levels import Level, Part
+from incrowd.methods.synthesis.linked.levels import Level, ModelPart
 from incrowd.methods.synthesis.marginals.constraints import ConstraintKind
-from incrowd.methods.synthesis.marginals.declared import Declared
-from incrowd.methods.synthesis.marginals.detail import Pieces, drawn_number, on_a_line
+from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
+from incrowd.methods.synthesis.marginals.detail import FinerPieces, drawn_number, on_a_line
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import ZeroTable, merged_zeros, require_possible
 
@@ -35,7 +35,7 @@ class TableRules:
     `faint` are classes for missing values and values outside, drawn only if they were measured above noise.
     """
 
-    declared: Declared
+    declared: DeclaredConstraints
     zeros: tuple[ZeroTable, ...]
     faint: tuple[tuple[int, int], ...]
     ascending: str | None = None
@@ -43,7 +43,7 @@ class TableRules:
     @classmethod
     def of(cls, single: Marginals, level: Level, classes: Sequence[Classes], cells: int) -> TableRules:
         """Return the rules of a table, whose columns come first in its model, or refuse what cannot be."""
-        declared = Declared.of(single, classes)
+        declared = DeclaredConstraints.of(single, classes)
         if any(item.kind is ConstraintKind.UNIQUE for item in declared.numbers):
             raise InvalidParameter("a constraint on linked tables cannot be unique: keys are, and no other column.")
         ascending = _ascending(level, classes)
@@ -59,7 +59,7 @@ def _ascending(level: Level, classes: Sequence[Classes]) -> ZeroTable | None:
     """Return the cells in which the order column falls: a lower class after a higher one, any after a missing one."""
     order = None if level.child is None else level.child.order
     names = [item.recoding.column.name for item in classes]
-    if order not in names or not level.places(Part.PREVIOUS):
+    if order not in names or not level.places(ModelPart.PREVIOUS):
         return None
     item = classes[names.index(order)]
     number = len(item.marks)
@@ -69,12 +69,12 @@ def _ascending(level: Level, classes: Sequence[Classes]) -> ZeroTable | None:
     if np.any(np.diff(on_a_line(item.marks)) <= 0):
         return None
     now, before = np.arange(len(item))[:, None], np.arange(-1, len(item))[None, :]
-    own = next(place for place in level.places(Part.OWN) if level.columns[place].column == order)
-    previous = next(place for place in level.places(Part.PREVIOUS) if level.columns[place].column == order)
+    own = next(place for place in level.places(ModelPart.OWN) if level.columns[place].column == order)
+    previous = next(place for place in level.places(ModelPart.PREVIOUS) if level.columns[place].column == order)
     return ZeroTable((own, previous), now < before)
 
 
-def pieces_of(single: Marginals, classes: tuple[Classes, ...]) -> dict[str, Pieces]:
+def pieces_of(single: Marginals, classes: tuple[Classes, ...]) -> dict[str, FinerPieces]:
     """Return the columns of numbers and days that are measured once more, in finer pieces than their classes."""
     fine = single.pieces(classes)
     return {classes[place].recoding.column.name: own for place, own in fine.items() if drawn_number(classes[place])}

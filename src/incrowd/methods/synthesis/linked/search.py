@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from incrowd.methods.synthesis.linked.levels import Level, Part
+from incrowd.methods.synthesis.linked.levels import Level, ModelPart
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, merged_zeros
@@ -33,7 +33,7 @@ _START = 20
 
 
 @dataclass(frozen=True)
-class LevelLimits(WorkLimits):
+class LinkedLimits(WorkLimits):
     """The limits of a table below the people: only tables with a column that is drawn are worth measuring."""
 
     targets: frozenset[int] = frozenset()
@@ -43,10 +43,10 @@ class LevelLimits(WorkLimits):
 
 
 @dataclass(frozen=True, eq=False)
-class LevelSearch(Search):
+class LinkedSearch(Search):
     """The search of a table below the people: the tables that are measured first, and the rows above as drawn."""
 
-    limits: LevelLimits
+    limits: LinkedLimits
     first: tuple[Columns, ...]
     above: WeightedRows
     known_tables: tuple[Columns, ...]
@@ -81,11 +81,11 @@ def _own_column(table: NoisyTable) -> NoisyTable:
 
 def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:
     """Return what is measured first: each drawn column, beside the same one of the row before if there is room."""
-    before = {level.columns[place].column: place for place in level.places(Part.PREVIOUS)}
+    before = {level.columns[place].column: place for place in level.places(ModelPart.PREVIOUS)}
     tables: list[Columns] = []
     for place in level.targets:
         column = level.columns[place]
-        previous = before.get(column.column) if column.part is Part.OWN else None
+        previous = before.get(column.column) if column.part is ModelPart.OWN else None
         pair = (place,) if previous is None else (place, previous)
         roomy = cells_of(level.sizes, [*tables, pair]) <= cells // _START
         tables.append(pair if roomy else (place,))
@@ -94,7 +94,7 @@ def first_tables(level: Level, cells: int) -> tuple[Columns, ...]:
 
 def known_tables(level: Level, above: WeightedRows, first: Sequence[Columns], cells: int) -> tuple[Columns, ...]:
     """Return a tree of pairs of given columns that depend on each other most, by rows that were drawn; else singles."""
-    predictors = level.places(Part.GIVEN, Part.CLASS)
+    predictors = level.places(ModelPart.GIVEN, ModelPart.CLASS)
     part, chosen = {column: column for column in predictors}, list[Columns]()
     pairs = [
         pair for pair in combinations(predictors, 2) if level.sizes[pair[0]] * level.sizes[pair[1]] <= cells // _START

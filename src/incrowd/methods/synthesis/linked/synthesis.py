@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from incrowd.core.coins import Coins
 from incrowd.core.unit import Adjacency
 from incrowd.methods.synthesis.linked.conditional import ConditionalModel
-from incrowd.methods.synthesis.linked.levels import Level, Part, given_codes, weighted_rows, weights_of
+from incrowd.methods.synthesis.linked.levels import Level, ModelPart, given_codes, weighted_rows, weights_of
 from incrowd.methods.synthesis.linked.rows import LevelRows
 from incrowd.methods.synthesis.linked.rules import TableRules
-from incrowd.methods.synthesis.linked.search import LevelLimits, LevelSearch, first_tables, known_tables
+from incrowd.methods.synthesis.linked.search import LinkedLimits, LinkedSearch, first_tables, known_tables
 from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, Shares, gaussian_scale
-from incrowd.methods.synthesis.marginals.detail import Pieces
+from incrowd.methods.synthesis.marginals.detail import FinerPieces
 from incrowd.methods.synthesis.marginals.evaluation import Evaluation, Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.model import Codes
 from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
@@ -38,7 +38,7 @@ def reach_of(level: Level, adjacency: Adjacency) -> Sensitivity:
 
 
 @dataclass(frozen=True)
-class Work:
+class PublicSearch:
     """What is public about the search of one table: its model, its share of ρ, rounds, cells, and the first share.
 
     `rules` hold in every row.  Columns that have `pieces` are measured once more, within `detail` of the share.
@@ -50,7 +50,7 @@ class Work:
     cells: int
     one: Fraction
     rules: TableRules
-    pieces: Mapping[str, Pieces]
+    pieces: Mapping[str, FinerPieces]
     detail: Fraction
 
     def shares(self, tables: int, reach: Sensitivity) -> Shares:
@@ -74,7 +74,7 @@ class Synthesis:
     """The true rows of all tables, the search of each, how many people are synthetic, the adjacency, and coins."""
 
     rows: Mapping[str, LevelRows]
-    works: tuple[Work, ...]
+    works: tuple[PublicSearch, ...]
     people: int | None
     adjacency: Adjacency
     coins: Coins
@@ -95,7 +95,9 @@ class Synthesis:
                 selection = self.of_table(work, true, reach, synthetic)
                 codes = drawn_below(work, selection, synthetic, chance)
             synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
-            numbers |= {c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is Part.NUMBER}
+            numbers |= {
+                c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is ModelPart.NUMBER
+            }
             error = self.evaluated(work, true, codes, selection)
             detailed, rounds = self.detailed(work, true, reach)
             selection = TableSelection(selection.fit, (*selection.rounds, *rounds))
@@ -103,7 +105,7 @@ class Synthesis:
         return results
 
     def detailed(
-        self, work: Work, true: WeightedRows, reach: Sensitivity
+        self, work: PublicSearch, true: WeightedRows, reach: Sensitivity
     ) -> tuple[dict[str, ModelColumn], tuple[MeasuringRound, ...]]:
         """Measure each column of numbers once more, in finer pieces; rows weigh what they weigh in other tables."""
         made, rounds = dict[str, ModelColumn](), []
@@ -117,7 +119,7 @@ class Synthesis:
             rounds.append(MeasuringRound((names.index(name),), scale, None, len(counts)))
         return made, tuple(rounds)
 
-    def of_people(self, work: Work, true: WeightedRows, reach: Sensitivity) -> TableSelection:
+    def of_people(self, work: PublicSearch, true: WeightedRows, reach: Sensitivity) -> TableSelection:
         """Measure the people, with how many rows they have in the tables below."""
         level, rules = work.level, work.rules
         limits = WorkLimits(level.workload(), work.rounds, work.cells, zeros=rules.zeros, faint=rules.faint)
@@ -132,12 +134,12 @@ class Synthesis:
         return shuffled
 
     def of_table(
-        self, work: Work, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
+        self, work: PublicSearch, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
     ) -> TableSelection:
         """Measure a table below the people, given the rows that were drawn above it."""
         level, rules = work.level, work.rules
         first, above = first_tables(level, work.cells), _predictor_rows(level, synthetic)
-        limits = LevelLimits(
+        limits = LinkedLimits(
             level.workload(),
             work.rounds,
             work.cells,
@@ -146,15 +148,15 @@ class Synthesis:
             targets=frozenset(level.targets),
         )
         start = known_tables(level, above, first, work.cells)
-        search = LevelSearch(true, limits, reach, self.coins, first, above, start)
+        search = LinkedSearch(true, limits, reach, self.coins, first, above, start)
         return search.adaptive(work.shares(len(first), reach))
 
-    def evaluated(self, work: Work, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:
+    def evaluated(self, work: PublicSearch, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:
         """Say with noise how far the pairs of columns are from the rows', on average."""
         level, total = work.level, round(selection.model.total)
         weights = np.ones(codes.shape[1], np.int64)
         if level.child is not None:
-            weights = weights_of(codes[level.places(Part.CLASS)[0]], level.child.max_rows)
+            weights = weights_of(codes[level.places(ModelPart.CLASS)[0]], level.child.max_rows)
         synthetic = WeightedRows(true.sizes, codes, weights)
         return Evaluator(true, synthetic, total, work.rho, reach_of(level, self.adjacency)).mean(self.coins)
 
@@ -182,15 +184,15 @@ def below(level: Level, synthetic: Mapping[str, LevelRows], numbers: NDArray[np.
 
 
 def drawn_below(
-    work: Work, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
+    work: PublicSearch, selection: TableSelection, synthetic: Mapping[str, LevelRows], chance: np.random.Generator
 ) -> Codes:
     """Draw a table below drawn rows: all at once, or in a sequence each row after the one before."""
     level = work.level
     rows, predictors = synthetic[level.name], given_codes(level, synthetic)
     model = ConditionalModel(selection.model, level.predictors, work.rules.zeros)
-    if not level.places(Part.PREVIOUS):
+    if not level.places(ModelPart.PREVIOUS):
         return model.draw(predictors, chance)
-    own = level.places(Part.OWN)
+    own = level.places(ModelPart.OWN)
     codes = np.zeros((len(level.columns), len(rows)), np.int64)
     position = np.arange(len(rows)) - np.searchsorted(rows.parent, rows.parent)
     for number in range(int(position.max(initial=-1)) + 1):
@@ -202,8 +204,8 @@ def drawn_below(
 
 def with_codes(level: Level, codes: Codes, rows: LevelRows | None) -> LevelRows:
     """Return drawn rows with the codes of their own columns; rows of people are their own persons."""
-    names = tuple(level.columns[place].column or "" for place in level.places(Part.OWN))
-    own = codes[list(level.places(Part.OWN))]
+    names = tuple(level.columns[place].column or "" for place in level.places(ModelPart.OWN))
+    own = codes[list(level.places(ModelPart.OWN))]
     if rows is None:
         return LevelRows(names, own, np.full(codes.shape[1], -1), np.arange(codes.shape[1]))
     return LevelRows(names, own, rows.parent, rows.person)
@@ -213,6 +215,6 @@ def _predictor_rows(level: Level, synthetic: Mapping[str, LevelRows]) -> Weighte
     """Return the given columns of synthetic rows, with the weight of each row; other columns are not known yet."""
     predictors = given_codes(level, synthetic)
     codes = np.zeros((len(level.columns), predictors.shape[1]), np.int64)
-    places = level.places(Part.GIVEN, Part.CLASS)
+    places = level.places(ModelPart.GIVEN, ModelPart.CLASS)
     codes[list(places)] = predictors
     return WeightedRows(level.sizes, codes, weights_of(predictors[-1], level.child.max_rows if level.child else 1))

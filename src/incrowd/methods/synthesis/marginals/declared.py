@@ -38,14 +38,14 @@ class _Stating(Protocol):
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredConstraints:
     """Labels that never occur together, and what holds between columns of numbers."""
 
     zeros: tuple[DeclaredZero, ...]
     numbers: tuple[NumberConstraint, ...]
 
     @classmethod
-    def of(cls, method: _Stating, classes: Sequence[Classes]) -> Declared:
+    def of(cls, method: _Stating, classes: Sequence[Classes]) -> DeclaredConstraints:
         """Return what a method's parameters declare, or refuse what cannot be."""
         named = {item.recoding.column.name: item for item in classes}
         stated = [zero for constraint in method.constraints for zero in stated_zeros(constraint, named)]

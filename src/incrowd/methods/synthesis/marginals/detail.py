@@ -43,7 +43,7 @@ _WEEK, _DIGITS = 7, 10
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class FinerPieces:
     """A column's classes in a model, the finer ones that are measured, and for each of those the class it is in."""
 
     classes: Classes
@@ -52,7 +52,7 @@ class Pieces:
     owners: Codes
 
     @classmethod
-    def of(cls, classes: Classes) -> Pieces | None:
+    def of(cls, classes: Classes) -> FinerPieces | None:
         """Return the pieces of a column whose values are drawn inside its classes, else None."""
         if not drawn_inside(classes):
             return None
@@ -108,7 +108,7 @@ class Pieces:
         return tuple(_shares(expected, self.owners).tolist())
 
 
-def detail_column(pieces: Pieces) -> BinColumn:
+def detail_column(pieces: FinerPieces) -> BinColumn:
     """Return the pieces of a column as steps list them: by their number and hash."""
     labels = pieces.labels
     return BinColumn(pieces.classes.recoding.column.name, number=len(labels), sha256=digest_of(labels))

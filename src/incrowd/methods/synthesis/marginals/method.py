@@ -25,11 +25,11 @@ from incrowd.methods.shared.sampling import charged
 from incrowd.methods.synthesis.marginals.budget import DETAIL, ErrorScope, Sensitivity, Shares, gaussian_scale
 from incrowd.methods.synthesis.marginals.check import SyntheticCheck
 from incrowd.methods.synthesis.marginals.constraints import Constraint
-from incrowd.methods.synthesis.marginals.declared import Declared
+from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
 from incrowd.methods.synthesis.marginals.detail import (
     FINEST,
     MOST_INTERVALS,
-    Pieces,
+    FinerPieces,
     detail_column,
     drawn_number,
     enough_intervals,
@@ -120,15 +120,15 @@ class Marginals(Method):
         """The concentrated budget that ε and δ allow."""
         return largest_rho(self.epsilon, self.delta)
 
-    def spendable(self, pieces: Sequence[Pieces]) -> Fraction:
+    def spendable(self, pieces: Sequence[FinerPieces]) -> Fraction:
         """Return what is left of it for tables and choices, when errors and the detail of columns are paid."""
         return (1 - self.scope.share - (self.detail if pieces else 0)) * self.rho
 
-    def pieces(self, classes: tuple[Classes, ...]) -> dict[int, Pieces]:
+    def pieces(self, classes: tuple[Classes, ...]) -> dict[int, FinerPieces]:
         """Return the columns that are also measured in finer pieces, by their number."""
         unique = {item.unique for item in self.constraints}
         pieces = {
-            place: Pieces.of(item)
+            place: FinerPieces.of(item)
             for place, item in enumerate(classes)
             if self.detail and self._inside(item) and item.recoding.column.name not in unique
         }
@@ -180,7 +180,7 @@ class Marginals(Method):
     def plan(self, schema: Schema) -> Plan:
         classes, names = self.classes(schema), tuple(column.name for column in schema.released)
         self.limits(classes, names)
-        rho, epsilon, declared = self.rho, self.epsilon, Declared.of(self, classes)
+        rho, epsilon, declared = self.rho, self.epsilon, DeclaredConstraints.of(self, classes)
         details = tuple(detail_column(own) for own in self.pieces(classes).values())
         steps: tuple[Step, ...] = (
             *keep_rows(schema.unit),
@@ -218,7 +218,7 @@ class Marginals(Method):
         start = prior_tables(earlier, classes, self.cells)
         result = self.search(Search(rows, limits, reach, coins, prior=start), tuple(pieces.values()))
         columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
-        model = SyntheticModel(result.model, columns, Declared.of(self, classes).numbers)
+        model = SyntheticModel(result.model, columns, DeclaredConstraints.of(self, classes).numbers)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         total = min(_MOST_ROWS, round(result.model.total))
         sample = result.model.draw(min(model.most_rows, total if self.rows is None else self.rows), chance)
@@ -253,7 +253,7 @@ class Marginals(Method):
     def _detailed(
         self,
         table: Table,
-        columns: tuple[tuple[Classes, ...], dict[int, Pieces]],
+        columns: tuple[tuple[Classes, ...], dict[int, FinerPieces]],
         filters: tuple[RowFilter, ...],
         private: tuple[Sensitivity, Coins],
     ) -> tuple[tuple[ModelColumn, ...], tuple[MeasuringRound, ...]]:
@@ -280,7 +280,7 @@ class Marginals(Method):
 
     def limits(self, classes: tuple[Classes, ...], names: tuple[str, ...]) -> WorkLimits:
         """Return what is public about the search, or refuse a model that would be too large from the start."""
-        sizes, declared = tuple(map(len, classes)), Declared.of(self, classes)
+        sizes, declared = tuple(map(len, classes)), DeclaredConstraints.of(self, classes)
         zeros = merged_zeros(declared.codes(classes), sizes)
         workload = workload_tables(self.workload, names)
         if self.target_column not in (None, *names):
@@ -306,11 +306,11 @@ class Marginals(Method):
             raise InvalidParameter(f"{self.rows:,} rows cannot be drawn: a unique column has {most:,} values.")
         return limits
 
-    def search(self, search: Search, pieces: Sequence[Pieces] = ()) -> TableSelection:
+    def search(self, search: Search, pieces: Sequence[FinerPieces] = ()) -> TableSelection:
         """Measure tables until the budget is spent."""
         return search.adaptive(self.shares(len(search.rows.sizes), search.reach, pieces))
 
-    def shares(self, columns: int, reach: Sensitivity, pieces: Sequence[Pieces] = ()) -> Shares:
+    def shares(self, columns: int, reach: Sensitivity, pieces: Sequence[FinerPieces] = ()) -> Shares:
         """Return how the budget is divided: where it is small, more of it goes to single columns."""
         epsilon = self.epsilon
         one = Fraction(2, 5) if epsilon <= Fraction(1, 10) else Fraction(1, 10)

@@ -24,7 +24,7 @@ from incrowd.methods.synthesis.marginals.constraints import (
     closed_orders,
     require_compatible,
 )
-from incrowd.methods.synthesis.marginals.detail import Pieces, drawn_number, range_of
+from incrowd.methods.synthesis.marginals.detail import FinerPieces, drawn_number, range_of
 from incrowd.methods.synthesis.marginals.joint_numbers import JointNumbers
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
@@ -105,7 +105,7 @@ class ModelColumn:
         return cls(classes.recoding.column.name, classes.values(), numbers)
 
     @classmethod
-    def measured(cls, pieces: Pieces, noisy: NDArray[np.int64], scale: float) -> ModelColumn:
+    def measured(cls, pieces: FinerPieces, noisy: NDArray[np.int64], scale: float) -> ModelColumn:
         """Return the column of classes whose pieces were counted with noise."""
         name, classes = pieces.classes.recoding.column.name, pieces.classes
         if pieces.starts is not None:

@@ -16,7 +16,7 @@ from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import Page, PageContent, PageRequest
 from incrowd.workflows.registry import reasons
 from incrowd.workflows.series.page import period_band
-from incrowd.workflows.series.series import PeriodStatus, State
+from incrowd.workflows.series.series import PeriodState, PeriodStatus
 from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
@@ -97,15 +97,17 @@ def _periods(
     if calendar is None:
         return {"periods": None}
     spent = book.ledger.spent_by_period(standing.dataset)
-    states = dict.fromkeys(calendar.labels, State.OPEN)
+    states = dict.fromkeys(calendar.labels, PeriodState.OPEN)
     for entry, _ in own:
-        if entry.period is not None and states.get(entry.period) is not State.PUBLISHED:
+        if entry.period is not None and states.get(entry.period) is not PeriodState.PUBLISHED:
             published = outcomes.get(str(entry.body["release"])) is not None
-            states[entry.period] = State.PUBLISHED if published else State.MISSING
+            states[entry.period] = PeriodState.PUBLISHED if published else PeriodState.MISSING
     band = period_band(tuple(PeriodStatus(label, state, (), spent.get(label)) for label, state in states.items()))
     number = list(states.values()).count
-    missing = [label for label, state in states.items() if state is State.MISSING]
-    return {"periods": {"all": len(states), "published": number(State.PUBLISHED), "missing": missing, "band": band}}
+    missing = [label for label, state in states.items() if state is PeriodState.MISSING]
+    return {
+        "periods": {"all": len(states), "published": number(PeriodState.PUBLISHED), "missing": missing, "band": band}
+    }
 
 
 def _used(limit: Amount, left: Amount) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.routes import TITLES, RouteNeeds, release_of, routes_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, Readers, Use
+from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, IntendedUse, Readers
 
 GOALS = {
     "microdata": ("Rows about people", ("scheme", "safe")),
@@ -98,7 +98,7 @@ def _needs(request: PageRequest, file: PolicyFile) -> RouteNeeds:
     use, readers = request.value("use"), request.value("readers")
     return RouteNeeds(
         named,
-        Use(use) if use in tuple(Use) else Use.ROWS,
+        IntendedUse(use) if use in tuple(IntendedUse) else IntendedUse.ROWS,
         Readers(readers) if readers in tuple(Readers) else None,
     )
 
@@ -114,7 +114,7 @@ def numbers(request: PageRequest) -> Redirect:
     file.save(changes, request.value("base"))
     flags = {name: "yes" for name in request.form if name.startswith("keep-")}
     flags |= {"readers": request.value("readers")} if request.value("readers") else {}
-    return request.to("output", use=request.value("use") or str(Use.ROWS), **flags)
+    return request.to("output", use=request.value("use") or str(IntendedUse.ROWS), **flags)
 
 
 def choose(request: PageRequest) -> Redirect:

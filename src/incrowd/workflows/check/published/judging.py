@@ -22,7 +22,7 @@ from incrowd.core.words import counted
 from incrowd.methods.tabulation.protected.attacker import Inconsistent, TableAttacker, never, spread
 from incrowd.methods.tabulation.protected.frame import TableFrame
 from incrowd.workflows.check.published.lines import Lines
-from incrowd.workflows.check.published.reading import NO_BOUND, PublishedTable, Whole
+from incrowd.workflows.check.published.reading import NO_BOUND, PublishedCounts, Whole
 
 SMALLEST = 3
 """The smallest count that may be shown where a table hides nothing and no other was asked for."""
@@ -139,7 +139,7 @@ def _plain(number: Fraction) -> str:
     return f"{number.numerator:,}" if number.denominator == 1 else f"{float(number):,g}"
 
 
-def judge_published(table: PublishedTable, smallest: int | None = None, *, zeros: bool | None = None) -> TableVerdict:
+def judge_published(table: PublishedCounts, smallest: int | None = None, *, zeros: bool | None = None) -> TableVerdict:
     """Return what a reader can infer about the hidden cells of a table.
 
     `smallest` is the smallest count that may be shown; by default what marks such as <5 say.  `zeros` is whether zeros
@@ -186,7 +186,7 @@ def _limit(arranged: Arranged, smallest: int | None) -> int | None:
 class Arranged:
     """A published table with every total above its parts: bounds of all cells, published or not, and their marks."""
 
-    table: PublishedTable
+    table: PublishedCounts
     frame: TableFrame
     low: Whole
     high: Whole
@@ -195,7 +195,7 @@ class Arranged:
     dashes: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, table: PublishedTable) -> Arranged:
+    def of(cls, table: PublishedCounts) -> Arranged:
         """Arrange a table by the totals in each of its axes."""
         axes, places = [], []
         for number, (name, labels) in enumerate(zip(table.axes, table.labels, strict=True)):

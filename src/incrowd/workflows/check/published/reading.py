@@ -130,7 +130,7 @@ def read_cell(text: str | None) -> Shown | None:
 
 
 @dataclass(frozen=True, eq=False)
-class PublishedTable:
+class PublishedCounts:
     """The cells of a table by the labels of its axes: bounds in units of 1/`scale`, and the marks of hidden ones.
 
     `high` is −1 where there is no upper bound.  `dashes` are cells with a dash, or rows that a long table does not
@@ -157,7 +157,7 @@ class PublishedTable:
         return self.scale == 1 and not np.any(self.low[self.visible] < 0)
 
 
-def read_published(source: str, options: SourceOptions = DEFAULTS, value: str | None = None) -> PublishedTable:
+def read_published(source: str, options: SourceOptions = DEFAULTS, value: str | None = None) -> PublishedCounts:
     """Read a crosstab or a long table; `value` names the column of numbers of a long one."""
     names, columns = _grid(source, replace(guessed_options(source, options), nulls=(), decimal=None, thousands=None))
     if len(names) < 2 or not columns[0]:
@@ -178,7 +178,7 @@ def read_published(source: str, options: SourceOptions = DEFAULTS, value: str | 
     return _crosstab(names, columns, numeric, notes)
 
 
-def looks_published(source: str, options: SourceOptions = DEFAULTS) -> PublishedTable | None:
+def looks_published(source: str, options: SourceOptions = DEFAULTS) -> PublishedCounts | None:
     """Return the table of a file that looks like published counts; None for rows of people.
 
     It does if each axis has a line that is named as a total, or one has and cells are hidden.
@@ -256,7 +256,7 @@ def _distinct(columns: Sequence[Sequence[str | None]], value: int) -> bool:
 
 def _crosstab(
     names: list[str], columns: list[list[str | None]], numeric: list[int], notes: tuple[str, ...]
-) -> PublishedTable:
+) -> PublishedCounts:
     labels = list(takewhile(lambda place: place not in numeric, range(len(names))))
     if sorted([*labels, *numeric]) != list(range(len(names))):
         other = next(names[place] for place in range(len(names)) if place not in numeric and place not in labels)
@@ -268,7 +268,7 @@ def _crosstab(
     return _table((*(names[place] for place in labels), "columns"), cells, notes)
 
 
-def _long(names: list[str], columns: list[list[str | None]], value: int, notes: tuple[str, ...]) -> PublishedTable:
+def _long(names: list[str], columns: list[list[str | None]], value: int, notes: tuple[str, ...]) -> PublishedCounts:
     labels = [place for place in range(len(names)) if place != value]
     rows = [tuple(_label(columns[place][line]) for place in labels) for line in range(len(columns[0]))]
     cells = dict(zip(rows, columns[value], strict=True))
@@ -285,7 +285,7 @@ def _twice(rows: Sequence[tuple[str, ...]]) -> str:
     return ", ".join(Counter(rows).most_common(1)[0][0])
 
 
-def _table(axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], notes: tuple[str, ...]) -> PublishedTable:
+def _table(axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], notes: tuple[str, ...]) -> PublishedCounts:
     if len(axes) > _MOST_AXES:
         raise InvalidParameter(f"the table has {len(axes)} columns of labels, and {_MOST_AXES} are the most.")
     labels = tuple(tuple(dict.fromkeys(place[axis] for place in cells)) for axis in range(len(axes)))
@@ -301,7 +301,7 @@ def _table(axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], note
         low[place] = 0 if cell.low is None else int(cell.low * scale)
         high[place] = NO_BOUND if cell.high is None else int(cell.high * scale)
         marks[place], dashes[place] = cell.mark, cell.dash
-    return PublishedTable(axes, labels, low, high, marks, dashes, scale, notes)
+    return PublishedCounts(axes, labels, low, high, marks, dashes, scale, notes)
 
 
 def _need(text: str | None) -> Shown:
