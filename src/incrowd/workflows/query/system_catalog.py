@@ -87,6 +87,17 @@ class SystemCatalog:
 
     def answer(self, sql: str, visitor: Visitor) -> pa.Table | None:
         """Answer a statement about the catalog and public tables; None where it reads anything else."""
+        tree = self.tree(sql)
+        if tree is None:
+            return None
+        if _has_no_rows(tree):
+            names = [_name(column) for column in tree.selects]
+            return pa.Table.from_arrays([pa.array([], pa.string()) for _ in names], names)
+        result = self.sandbox.run(_translated(tree, visitor).sql(dialect="duckdb"))
+        return result if tree.is_star else result.rename_columns([_name(column) for column in tree.selects])
+
+    def tree(self, sql: str) -> exp.Query | None:
+        """Return the tree of a statement about the catalog and public tables; None where it reads anything else."""
         if len(sql) > _LONGEST:
             return None
         try:
@@ -94,13 +105,7 @@ class SystemCatalog:
                 trees = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
         except (sqlglot.errors.SqlglotError, RecursionError):
             return None
-        if len(trees) != 1 or not isinstance(tree := trees[0], exp.Query) or not self._knows(tree):
-            return None
-        if _has_no_rows(tree):
-            names = [_name(column) for column in tree.selects]
-            return pa.Table.from_arrays([pa.array([], pa.string()) for _ in names], names)
-        result = self.sandbox.run(_translated(tree, visitor).sql(dialect="duckdb"))
-        return result if tree.is_star else result.rename_columns([_name(column) for column in tree.selects])
+        return tree if len(trees) == 1 and isinstance(tree := trees[0], exp.Query) and self._knows(tree) else None
 
     def _knows(self, tree: exp.Query) -> bool:
         """Tell whether a tree reads the catalog and public tables alone; refuse what it would do beside that."""

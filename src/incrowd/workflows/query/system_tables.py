@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.declarations import all_columns
+from incrowd.queries.declarations import PERSON_NOTE, all_columns
 
 SERVER_VERSION = "15.0"
 SCHEMA, DATABASE, TYPE_TABLE = "public", "incrowd", "incrowd_types"
@@ -222,7 +222,7 @@ def _add_table(rows: dict[str, list[dict[str, Any]]], oid: int, table: Mapping[s
              "data_type": _TYPE_NAMES[kind], "udt_catalog": DATABASE, "udt_schema": "pg_catalog",
              "udt_name": _INTERNAL[kind], "is_identity": "NO", "is_generated": "NEVER",
              "is_updatable": "NO"})  # fmt: skip
-        note = "join key: count it by COUNT(DISTINCT), or join by it" if column["name"] == table.get("person") else ""
+        note = PERSON_NOTE if column["name"] == table.get("person") else ""
         if note := note or _domain(column):
             rows["pg_description"].append(
                 {"objoid": oid, "classoid": _CLASSES["pg_class"], "objsubid": number, "description": note}
