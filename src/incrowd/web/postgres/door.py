@@ -224,7 +224,15 @@ class Door:
         queries = caller.queries(self.services)
         if sql.lower().split() == ["show", "incrowd.remaining"]:
             report = await run_in_threadpool(queries.budgets.report, caller.analyst)
-            names = ("dataset", "epsilon", "delta", "your_epsilon_spent", "your_epsilon_allowance")
+            names = (
+                "dataset",
+                "epsilon",
+                "delta",
+                "your_epsilon_spent",
+                "your_epsilon_allowance",
+                "your_epsilon_this_month",
+                "your_epsilon_a_month",
+            )
             rows = [(name, *_amounts(budget)) for name, budget in report.items()]
             return StatementResult("SHOW", tuple((name, TEXT) for name in names), rows)
         try:
@@ -326,4 +334,5 @@ def _left(rest: Mapping[str, Any] | None) -> str:
 
 def _amounts(budget: Mapping[str, Any]) -> tuple[str | None, ...]:
     left, spent, allowance = (budget.get(name) or {} for name in ("left", "spent", "allowance"))
-    return left.get("epsilon"), left.get("delta"), spent.get("epsilon"), allowance.get("epsilon")
+    month = spent.get("epsilon_of_month"), allowance.get("month")
+    return left.get("epsilon"), left.get("delta"), spent.get("epsilon"), allowance.get("epsilon"), *month
