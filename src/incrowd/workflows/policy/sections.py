@@ -92,7 +92,8 @@ class DatasetSection(Section):
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
     rows: Whole | None = Field(
-        None, description="Approximate public number of rows, for the expected output of a plan."
+        None,
+        description="Approximate public number of rows, for the expected output; with period: of all periods.",
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
     separate: str | None = Field(

@@ -168,17 +168,10 @@ def period_band(periods: tuple[PeriodStatus, ...]) -> Markup:
 
 
 def _table(series: Series, periods: tuple[PeriodStatus, ...]) -> Markup:
-    together = series.policy.releases is not None
     rows = []
     for period in periods:
-        amount = (
-            ""
-            if period.spent is None
-            else "with the series"
-            if together
-            else f"ε {_up(str(period.spent.epsilon))}"
-            if period.bounded
-            else "no bound"
-        )
+        together = series.policy.releases is not None and bool(period.releases)
+        own = "" if period.alone is None else f"ε {_up(str(period.alone.epsilon))}" if period.bounded else "no bound"
+        amount = "; other releases: ".join(filter(None, ("with the series", own))) if together else own
         rows.append([period.label, str(period.state), amount])
     return table("Periods", ["Period", "State", "Spent"], rows)
