@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.budget import Amount
+from incrowd.core.steps.around import period_of
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused, SourceInvalid
 from incrowd.methods.histograms.continual.method import Continual
 from incrowd.methods.histograms.private import PrivateHistogram
@@ -355,6 +356,82 @@ def test_releases_priced_together_cost_what_the_whole_series_costs(tmp_path: Pat
     assert outlook_of(longer).refusal is not None  # and not that the ledger allows the next release
     with pytest.raises(Refused, match="policy changed since series periods was charged"):
         run_period(rows(each=800), longer, MONTHS[2], place(tmp_path, MONTHS[2]))
+
+
+BOUNDED = {
+    "dataset__unit": {"column": "patient"},
+    "dataset__rows": 4000,
+    "period__charge": "series",
+    "period__participations": 2,
+    "release": SAFE,
+    "budget": {"epsilon": 1, "delta": "1e-6"},
+}
+
+
+def read_by(monkeypatch: pytest.MonkeyPatch, policy: Policy) -> list[list[str]]:
+    """Return the people whose rows each release reads, in the order of the releases."""
+    read, original = list[list[str]](), type(policy.method).release  # type: ignore[attr-defined]
+
+    def watched(self: Any, table: Any, coins: Any) -> Any:
+        names = {name for batch in table.rows.batches(["patient"]) for name in batch["patient"].to_pylist()}
+        read.append(sorted(names))
+        return original(self, table, coins)
+
+    monkeypatch.setattr(type(policy.method), "release", watched)
+    return read
+
+
+def test_somebody_takes_part_in_the_first_periods_that_were_priced_and_in_spare_runs_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = policy_in(tmp_path, period__spare=1, **BOUNDED)
+    single = policy.method.k  # type: ignore[attr-defined]
+    assert single < policy_in(tmp_path, **{**BOUNDED, "period__participations": 4}).method.k  # type: ignore[attr-defined]
+    step = period_of(policy.plan.steps)
+    assert step is not None
+    assert step.composed == 3  # two periods, and the spare run
+    read, always = read_by(monkeypatch, policy), [f"p{number}" for number in range(6)]
+    data = visits({label: [*always, f"once {label}"] for label in MONTHS})
+    for label in MONTHS[:3]:
+        run_period(data, policy, label, place(tmp_path, label))
+    assert read == [[f"once {label}", *always] for label in MONTHS[:2]] + [[f"once {MONTHS[2]}"]]
+    run_period(data, policy, MONTHS[1], place(tmp_path / "again", MONTHS[1]), RunTerms(again=True))
+    assert read[3] == read[1]  # the same period once more, which the spare run covers
+    run = run_period(data, policy, MONTHS[3], place(tmp_path, MONTHS[3]))
+    assert read[4] == [f"once {MONTHS[3]}"]
+    outcome = verify(tmp_path / "out" / MONTHS[3], policy=policy, ledger=Series.of(policy).ledger)
+    assert outcome.passed, outcome.failure
+    page = (tmp_path / "out" / MONTHS[3] / "report.html").read_text(encoding="utf-8")
+    assert "for somebody in 2 periods, the most that a person takes part in" in page
+    assert "stays as secret as the rows" in page
+    plain = run.certificate.to_json()
+    (step,) = (place for place, step in enumerate(plain["steps"]) if step["step"] == "read one period")
+    assert caught(refolded(placed(plain, ("steps", step, "participations"), 3))) == "accounting"
+
+
+def test_periods_of_a_person_are_bounded_only_where_the_list_of_people_is_whole(tmp_path: Path) -> None:
+    policy, data = policy_in(tmp_path, **BOUNDED), visits(dict.fromkeys(MONTHS, PANEL))
+    first = run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    kept = tmp_path / ".incrowd" / "internal" / first.certificate.id / "cells.json"
+    text = kept.read_text(encoding="utf-8")
+    kept.write_text(text.replace(MONTHS[0], MONTHS[1]), encoding="utf-8")
+    with pytest.raises(Refused, match="holds another period"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    kept.unlink()
+    with pytest.raises(Refused, match="later periods depend on them"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    kept.write_text(text, encoding="utf-8")
+    (tmp_path / "sources.json").unlink()
+    with pytest.raises(Refused, match="under another key"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert [len(period.releases) for period in Series.of(policy).status()] == [1, 0, 0, 0]
+    for changes, message in (
+        ({"period__charge": "period", "release": {**SAFE, "k": 10, "epsilon": None}}, "charge: series only"),
+        ({"period__participations": 0}, "at least 1"),
+        ({"release": RUNNING}, "below release"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            policy_in(tmp_path / "other", **{**BOUNDED, **changes}).plan  # noqa: B018 - making the plan refuses it
 
 
 def test_running_counts_go_on_from_what_was_kept_and_refuse_what_is_gone(tmp_path: Path) -> None:

@@ -370,6 +370,11 @@ class PeriodSection(Section):
         "epsilon and delta under release: are then those of all of them.",
     )
     spare: Whole = Field(0, description="With charge: series, how many releases more are priced, for lost ones.")
+    participations: Whole | None = Field(
+        None,
+        description="With charge: series, in how many periods somebody takes part, the first ones; a secret list "
+        "enforces it, and the price is that of so many releases.",
+    )
 
 
 class ConsentSection(Section):

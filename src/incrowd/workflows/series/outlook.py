@@ -50,7 +50,7 @@ class Outlook:
             ("method", policy.plan.method),
             *solved,
             *([] if policy.method.running else [("one release", _cost(self.single))]),
-            ("somebody in all periods", f"{_cost(self.whole)}{self._rule(spare)}"),
+            (self._everywhere, f"{_cost(self.whole)}{self._rule(spare)}"),
             *([] if self.left is None else [("remaining now", f"{_left(self.left)}{self._enough}")]),
             *self._narrow(),
             *([] if self.after is None else [("left for other things", self._afterwards)]),
@@ -69,6 +69,11 @@ class Outlook:
         return min(
             (int(rest / cost) for rest, cost in zip(self.everywhere, self.single, strict=True) if cost), default=None
         )
+
+    @property
+    def _everywhere(self) -> str:
+        most = self.series.policy.participations
+        return "somebody in all periods" if most is None else f"somebody in {counted(most, 'period')}, the most"
 
     @property
     def _open(self) -> int:

@@ -198,8 +198,8 @@ def run_period(data: object, policy: Policy, label: str, destination: Destinatio
 
 @contextmanager
 def _one_at_a_time(series: Series) -> Iterator[None]:
-    """Run one period of running counts at a time: what the next one may count depends on who was counted in this."""
-    if not series.policy.method.running:
+    """Run one period at a time where people are listed: whom the next one may count depends on who was in this."""
+    if not series.policy.lists_people:
         yield
         return
     key = hashlib.sha256(json.dumps(["incrowd series", series.policy.name, series.name]).encode()).hexdigest()
