@@ -405,8 +405,8 @@ def test_somebody_takes_part_in_the_first_periods_that_were_priced_and_in_spare_
     assert "for somebody in 2 periods, the most that a person takes part in" in page
     assert "stays as secret as the rows" in page
     plain = run.certificate.to_json()
-    (step,) = (place for place, step in enumerate(plain["steps"]) if step["step"] == "read one period")
-    assert caught(refolded(placed(plain, ("steps", step, "participations"), 3))) == "accounting"
+    (at,) = (at for at, one in enumerate(plain["steps"]) if one["step"] == "read one period")
+    assert caught(refolded(placed(plain, ("steps", at, "participations"), 3))) == "accounting"
 
 
 def test_periods_of_a_person_are_bounded_only_where_the_list_of_people_is_whole(tmp_path: Path) -> None:
