@@ -130,7 +130,7 @@ def _charts(series: Series, releases: dict[str, tuple[Path, Certificate]]) -> li
     numbers_table = table("Counts of the last period", ["Cell", "Count"], last)
     return [
         tag("h2", "Cells over periods"),
-        figure(multiples(what, charts, float(within), len(series.labels)), what, numbers_table),
+        figure(multiples(what, charts, float(within), series.labels), what, numbers_table),
     ]
 
 
