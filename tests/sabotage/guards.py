@@ -520,6 +520,11 @@ SERIES = (
             "if unit.kind is Kind.PERSON_PERIOD:",
             "if False:",
         ),
+        (
+            "workflows/release/running.py",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) >= most)",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) > most)",
+        ),
     ),
     *area(
         "series",

@@ -462,7 +462,19 @@ RUNNING = area(
         "hidden = next((release for release in finished if release.certificate.id in runs), None)",
         "hidden = None",
     ),
-    ("workflows/series/series.py", "if not series.policy.method.running:", "if True:"),
+    ("workflows/series/series.py", "if not series.policy.lists_people:", "if True:"),
+    (
+        "workflows/release/prepare.py",
+        "allowed = keyed if counted is None else engine.admitted(keyed, counted)",
+        "allowed = keyed",
+    ),
+    ("workflows/release/running.py", "if own[0] != label:", "if False:"),
+    ("verifier/judge.py", "Sequence((guarantee.loss,) * step.composed)", "Sequence((guarantee.loss,))"),
+    (
+        "core/steps/periods.py",
+        "return self.releases - size + min(size, self.participations or size)",
+        "return min(size, self.participations or size)",
+    ),
     ("verifier/judge.py", "if not all(amount.is_finite() for amount in spent):", "if False:"),
     ("methods/histograms/continual/steps.py", "if unit.adjacency is not Adjacency.ADD_REMOVE:", "if False:"),
 )
