@@ -64,7 +64,7 @@ def judged(tmp_path: Path, text: str, smallest: int | None = None, **options: An
     return judge_published(read_published(str(file), value=options.pop("value", None)), smallest, **options)
 
 
-def disclosed(verdict: TableVerdict) -> dict[str, Fraction]:
+def disclosed(verdict: TableVerdict) -> dict[str, Fraction | None]:
     return {cell.place: cell.low for cell in verdict.disclosed}
 
 
