@@ -281,8 +281,8 @@ QUERIES = (
         "tests/workflows/query/test_periods.py tests/queries/language/test_restriction.py",
         (
             "queries/language/tables.py",
-            "table, days = _table(relation.name), relation.days",
-            "table, days = _table(relation.name), None",
+            "return sql.select(columns, _table(held), sql.every(inside))",
+            "return sql.select(columns, _table(held), sql.every(inside[1:]))",
         ),
         (
             "queries/language/restriction.py",
@@ -294,6 +294,14 @@ QUERIES = (
             "sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)",
             "sets = _charged_to(values, root, label, need, None if charge is None else charge.span)",
         ),
+    ),
+    *area(
+        "periods of queries",
+        "tests/workflows/query/test_ready_rows.py -k periods",
+        ("workflows/query/tables.py", "by_period=by_period is not None))", "by_period=False))"),
+        ("queries/language/tables.py", "by=(PERSON, _PERIOD))", "by=(PERSON,))"),
+        ("queries/language/tables.py", "[sql.column(PERSON)], most + 1)", "[sql.column(PERSON)], most)"),
+        ("queries/work.py", "* len(relation.days.periods)", "* len(relation.days.periods[:0])"),
     ),
     *area(
         "query planner",
