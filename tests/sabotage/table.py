@@ -448,6 +448,11 @@ LINKED = (
             "if parents is None:",
         ),
     ),
+    *area(
+        "linked",
+        "tests/methods/synthesis/linked/test_linked.py -k cannot_be_linked",
+        ("workflows/policy/columns.py", 'if person is None and section.more == "refuse":', "if False:"),
+    ),
 )
 RUNNING = area(
     "series",
