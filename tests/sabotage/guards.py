@@ -524,7 +524,7 @@ SERIES = (
         (
             "methods/histograms/continual/method.py",
             "squared = sensitivity(matrix, request.pattern)",
-            "squared = sensitivity(matrix, Pattern(1, 1))",
+            "squared = sensitivity(matrix, ContributionPattern(1, 1))",
         ),
         (
             "methods/histograms/continual/strategies.py",
@@ -540,6 +540,20 @@ SERIES = (
             "methods/histograms/continual/method.py",
             "if unit.kind is Kind.PERSON_PERIOD:",
             "if False:",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/replay/test_series.py -k withdrawals",
+        (
+            "methods/histograms/continual/counting.py",
+            "if (period.number, digest) not in before and not consent.stands(*period.subjects[digest])",
+            "if not consent.stands(*period.subjects[digest])",
+        ),
+        (
+            "methods/histograms/continual/strategies.py",
+            "return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared",
+            "return squared",
         ),
     ),
     *area(
