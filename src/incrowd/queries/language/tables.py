@@ -262,7 +262,9 @@ def rows_by_period(relation: Relation) -> exp.Query | None:
     if not relation.private or person is None or day not in used or relation.calendar is None:
         return None
     first = sql.alias(_first_day(sql.column(day, BASE), relation.calendar), _PERIOD)
-    dated, names, most = sql.present(sql.column(day, BASE)), list(used), relation.unit.max_rows
+    ends = relation.calendar.days(relation.calendar.first)[0], relation.calendar.days(relation.calendar.last)[1]
+    dated = sql.between(sql.column(day, BASE), *map(sql.constant, ends))  # others are in no period
+    names, most = list(used), relation.unit.max_rows
     if relation.unit.more is None:
         query = _clean(replace(relation, days=None), used, person).select(first).where(dated)
         return own_rows(query, names, most, _decimals(relation, used), by=(PERSON, _PERIOD))
