@@ -290,6 +290,11 @@ QUERIES = (
             "padded = False",
         ),
         (
+            "queries/language/restriction.py",
+            "return all(side.find(exp.Column) is not None for leaf in leaves for side in _comparisons(leaf))",
+            "return all(leaf.find(exp.Column) is not None for leaf in leaves)",
+        ),
+        (
             "accounting/ledger/periods.py",
             "sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)",
             "sets = _charged_to(values, root, label, need, None if charge is None else charge.span)",
