@@ -237,17 +237,22 @@ LEARNING = (
         "stream",
         "tests/replay/test_tables.py tests/theorems/test_trees.py -k stream_or_sample",
         (
-            "methods/learning/classifier/streaming.py",
+            "methods/learning/shared/streaming.py",
             "total += FINE * added(codes[:, column], times, size)",
             "total += 2 * FINE * added(codes[:, column], times, size)",
         ),
         (
-            "methods/learning/classifier/streaming.py",
+            "methods/learning/shared/streaming.py",
+            "errors = np.clip((off * FINE + SCORE // 2) // SCORE, -FINE, FINE)",
+            "errors = (off * FINE + SCORE // 2) // SCORE",
+        ),
+        (
+            "methods/learning/shared/streaming.py",
             "flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]",
             "flat[part, output] += sums / FINE / pace[part]",
         ),
         (
-            "methods/learning/classifier/streaming.py",
+            "methods/learning/shared/streaming.py",
             "counts = self.table.engine.count(self.table.rows, cells, *self.limits, coins.sample(rate))",
             "counts = self.table.engine.count(self.table.rows, cells, *self.limits)",
         ),
