@@ -152,10 +152,10 @@ class Search:
         tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
-        faint = [*faint_zeros(tables, self.limits.faint), *faint_tails(tables, self.limits.ordered)]
-        faint = harmless_zeros(faint, declared)
+        evened, tails = evened_tails(tables, self.limits.ordered)
+        faint = harmless_zeros([*faint_zeros(tables, self.limits.faint), *tails], declared)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
-        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, (*zeros, *self.prior))
+        fit = Fit.of(self.rows.sizes, evened, total, self.limits.steps, (*zeros, *self.prior))
         return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
     def adaptive(self, shares: Shares) -> TableSelection:
@@ -263,23 +263,32 @@ def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) 
     return zeros
 
 
-def faint_tails(tables: Sequence[NoisyTable], ordered: Sequence[tuple[int, int]]) -> list[Zero]:
-    """Return at both ends of numbers the classes that hold no more than noise, those next to the others first.
+def evened_tails(
+    tables: Sequence[NoisyTable], ordered: Sequence[tuple[int, int]]
+) -> tuple[list[NoisyTable], list[Zero]]:
+    """Return tables whose tails of noise are even, and the tails that are empty, their classes next to others first.
 
-    Else the positive half of the noise of many empty classes would be drawn as numbers far from all others.
+    At both ends of numbers classes that hold no more than noise share its sum, or nothing if that is below its scale:
+    else the positive half of the noise of many empty classes would be drawn as numbers far from all others.
 
     >>> table = NoisyTable((0,), np.array([3, 400, 500, 90, 12, -30, 25]), 20.0)
-    >>> [zero.classes for zero in faint_tails([table], [(0, 7)])]
-    [((4, 5, 6),), ((0,),)]
+    >>> evened, zeros = evened_tails([table], [(0, 7)])
+    >>> evened[0].counts.tolist(), [zero.classes for zero in zeros]
+    ([3, 400, 500, 90, 2, 2, 2], [((4, 5, 6),), ((0,),)])
     """
-    zeros = []
+    evened, zeros = {table.columns: table for table in tables}, []
     for column, number in ordered:
-        table = next(table for table in tables if table.columns == (column,))
+        table = evened[column,]
+        counts = table.counts.copy()
         for places in (np.arange(number), np.arange(number)[::-1]):
             start = tail_of(table.counts[places].astype(np.float64), table.scale, _FAINT)
+            tail = places[start:]
             if 0 < start < number:
-                zeros.append(Zero((column,), (tuple(places[start:].tolist()),)))
-    return zeros
+                counts[tail] = round(max(0.0, float(table.counts[tail].sum())) / len(tail))
+                if table.counts[tail].sum() < table.scale * math.sqrt(len(tail)):
+                    zeros.append(Zero((column,), (tuple(tail.tolist()),)))
+        evened[column,] = NoisyTable((column,), counts, table.scale)
+    return list(evened.values()), zeros
 
 
 def harmless_zeros(faint: Sequence[Zero], declared: Sequence[ZeroTable]) -> list[Zero]:
