@@ -11,17 +11,12 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 from pyarrow import parquet as pq
@@ -33,6 +28,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, SourceChanged, Source
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
+from tests.tls import self_signed
 
 TEXT = b"sex,age\nf,41\nm,30\n"
 ROWS = [{"sex": "f", "age": "41"}, {"sex": "m", "age": "30"}]
@@ -176,20 +172,6 @@ def test_the_format_of_standard_input_is_known_by_its_first_bytes(monkeypatch: p
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
         with pytest.raises(SourceUnreadable):
             open_source("-")
-
-
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate for this machine and its key."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    pem = serialization.Encoding.PEM
-    (folder / "ca.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(private)
-    return folder / "ca.pem", folder / "key.pem"
 
 
 class _Web(BaseHTTPRequestHandler):
