@@ -170,6 +170,15 @@ def test_a_sensitive_number_under_k_anonymity_is_never_released_exactly(visitor:
     assert load_policy(policy_path(visitor)).method.levels["age"] == 1
 
 
+def test_a_route_without_an_epsilon_leaves_no_word_of_another_budget(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(POLICY.rstrip() + "   # this release spends half of it\n", encoding="utf-8")
+    assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
+    assert "half of it" not in text(visitor)
+    budget = load_policy(policy_path(visitor)).budget
+    assert budget is not None
+    assert budget.unbounded == "a closed room"
+
+
 def test_a_draft_leaves_sums_out_asks_about_people_and_names_odd_texts(tmp_path: Path) -> None:
     odd = ("lost", "late", "void", "gone", "moved")
     lines = [f"{n % 300:05d},{odd[n % 5] if n < 20 else n % 90},{'FM'[n % 2]}" for n in range(900)]

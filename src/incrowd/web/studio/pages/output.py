@@ -11,7 +11,7 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.routes import TITLES, RouteNeeds, release_of, routes_of
-from incrowd.workflows.policy.edit import Place, Value
+from incrowd.workflows.policy.edit import Place, Value, edited
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, IntendedUse, Readers
 
@@ -133,10 +133,9 @@ def choose(request: PageRequest) -> Redirect:
         changes["budget",] = {name: _budget(loss) for name, loss in _loss(file).items()}
     if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
-    file.save(
-        {place: value for place, value in changes.items() if value or file.at(*place) is not None},
-        request.value("base"),
-    )
+    there = {place: value for place, value in changes.items() if value or file.at(*place) is not None}
+    text = edited(file.text, {("budget",): None}) if ("budget",) in there else file.text  # with what was said of it
+    file.write(edited(text, there), request.value("base"))
     return request.to("policy" if goal == "queries" else "workbench" if goal == "model" else "plan")
 
 
