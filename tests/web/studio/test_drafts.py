@@ -195,3 +195,13 @@ def test_a_draft_leaves_sums_out_asks_about_people_and_names_odd_texts(tmp_path:
     assert "column: dossier" in text(visitor)
     assert visitor.json(f"/columns{P}")["questions"] == []
     assert visitor.save("/columns/person", {"column": "nobody"}).status_code == 400
+
+
+def test_a_column_that_must_stay_and_waits_leads_to_what_it_waits_for(visitor: Visitor) -> None:
+    shown = visitor.get(f"/output{P}&keep-3=yes&use=rows").text
+    assert "column=ward#column" in shown
+    assert "name the public source of its values" in shown
+    assert "is not released now: decide on its values first" in shown  # no route counts it
+    assert 'id="column" open' in visitor.get(f"/columns{P}&column=ward").text
+    visitor.save("/columns/save", {"role-3": "withheld", "source-3": "the hospital's guide"})
+    assert "column=ward" not in visitor.get(f"/output{P}&keep-3=yes&use=rows").text

@@ -48,6 +48,7 @@ def show(request: PageRequest) -> PageContent:
         "roles": {str(role): words for role, words in MEANING.items()},
         "types": [str(type_) for type_ in Type],
         "outsides": OUTSIDES,
+        "unfolded": request.value("column"),
         "dataset": _dataset(file),
         "looked": profile is not None,
         "table_rows": None if profile is None else profile.rows,

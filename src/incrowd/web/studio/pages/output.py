@@ -6,6 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from incrowd.core.schema import Role
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
@@ -59,6 +60,7 @@ def show(request: PageRequest) -> PageContent:
         "use": str(needs.use),
         "readers": "" if needs.readers is None else str(needs.readers),
         "offers": offers,
+        "waiting": [_waiting(file, name) for name in needs.keep if file.at("columns", name, "role") == Role.WITHHELD],
         "recommended": None if routes.recommended is None else TITLES[routes.recommended],
         "reason": routes.reason,
         "others": [
@@ -86,6 +88,21 @@ def _keepable(file: PolicyFile, needs: RouteNeeds) -> list[dict[str, Any]]:
         if role not in ("identifier", "household"):
             columns.append({"place": place, "name": name, "withheld": role == "withheld", "keep": name in needs.keep})
     return columns
+
+
+def _waiting(file: PolicyFile, name: str) -> dict[str, str]:
+    """Return a column that must stay and is not released now, with what its data holder has to do first."""
+    clean = file.at("columns", name, "clean") or {}
+    check = ["check its cleaning"] if clean.get("derived") and not clean.get("confirmed") else []
+    parts = [file.at("columns", name), file.at("columns", name, "hierarchy")]
+    derived = any(isinstance(part, dict) and part.get("derived") and not part.get("public") for part in parts)
+    bare = not check and not derived
+    words = [
+        *check,
+        *(["name the public source of its values"] if derived else []),
+        *(["choose its role"] if bare else []),
+    ]
+    return {"name": name, "words": " and ".join(words)}
 
 
 def _needs(request: PageRequest, file: PolicyFile) -> RouteNeeds:
