@@ -205,3 +205,15 @@ def test_a_column_that_must_stay_and_waits_leads_to_what_it_waits_for(visitor: V
     assert 'id="column" open' in visitor.get(f"/columns{P}&column=ward").text
     visitor.save("/columns/save", {"role-3": "withheld", "source-3": "the hospital's guide"})
     assert "column=ward" not in visitor.get(f"/output{P}&keep-3=yes&use=rows").text
+
+
+def test_a_table_with_totals_is_protected_by_clicks(visitor: Visitor) -> None:
+    visitor.save("/output/choose", {"goal": "table", "reason": "a table that was asked for"})
+    assert visitor.save("/workbench/save", {"minimum": "8"}).status_code == 303
+    for way, own, other in (("rounding", "base: 8", "minimum:"), ("adjustment", "minimum: 8", "base:")):
+        assert "not saved yet" in visitor.get(f"/workbench{P}&protect={way}").text
+        assert visitor.save("/workbench/save", {"protect": way}).status_code == 303
+        release = text(visitor).split("release:")[1]
+        assert own in release
+        assert other not in release
+        assert load_policy(policy_path(visitor)).method.protect == way
