@@ -9,6 +9,7 @@ import pytest
 
 from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.web.studio.grouping import regrouped
 from incrowd.workflows.policy.policy import load_policy
 from tests.web.studio.visiting import Visitor, studio
@@ -216,4 +217,6 @@ def test_a_table_with_totals_is_protected_by_clicks(visitor: Visitor) -> None:
         release = text(visitor).split("release:")[1]
         assert own in release
         assert other not in release
-        assert load_policy(policy_path(visitor)).method.protect == way
+        method = load_policy(policy_path(visitor)).method
+        assert isinstance(method, ProtectedTable)
+        assert method.protect == way
