@@ -153,13 +153,14 @@ def test_changes_that_are_not_saved_are_said_and_saved_on_the_way_on(browser: Br
     (tmp_path / "stays.csv").write_text(rows(), encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
     with visiting(browser, tmp_path) as visit:
-        page, asked = visit.tab(f"/columns{P}"), list[str]()
+        page = visit.tab(f"/columns{P}")
+        asked: list[str] = []
 
-        def refuse(dialog: Dialog) -> None:
+        def dismiss(dialog: Dialog) -> None:
             asked.append(dialog.type)
             dialog.dismiss()
 
-        page.on("dialog", refuse)
+        page.on("dialog", dismiss)
         assert not page.is_visible(".unsaved")
         page.select_option("select[name=role-1]", "sensitive")
         assert page.is_visible("#edits .unsaved >> text=not saved yet")
