@@ -12,6 +12,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.web.studio.grouping import regrouped
 from incrowd.workflows.policy.policy import load_policy
+from tests.cli.test_import import members, packed
 from tests.web.studio.visiting import Visitor, studio
 
 POLICY = """\
@@ -220,3 +221,20 @@ def test_a_table_with_totals_is_protected_by_clicks(visitor: Visitor) -> None:
         method = load_policy(policy_path(visitor)).method
         assert isinstance(method, ProtectedTable)
         assert method.protect == way
+
+
+def test_a_dropped_project_of_arx_becomes_a_policy_by_click(fresh: Visitor) -> None:
+    packed(fresh.folder, members())
+    assert "open?data=project.deid" in fresh.get("/open").text
+    shown = fresh.json("/open?data=project.deid")
+    assert shown["project"] == {"name": "project.deid", "into": "project"}
+    for folder in ("project", "project-2"):  # nothing is overwritten
+        place = fresh.post("/open/import", {"data": "project.deid"}).headers["location"]
+        assert place == f"/columns?policy={folder}%2Fpolicy.yaml"
+    columns = fresh.json(place)
+    assert columns["left_out"] == ["the criterion '(0.1)-something-else': choose one of incrowd's"]
+    assert {column["name"]: column["role"] for column in columns["columns"]}["age"] == "quasi"
+    assert fresh.json("/plan?policy=project%2Fpolicy.yaml")["allowed"]
+    (fresh.folder / "bad.deid").write_bytes(b"PK no zip")
+    assert fresh.post("/open/import", {"data": "bad.deid"}).status_code == 400
+    assert not (fresh.folder / "bad").exists()
