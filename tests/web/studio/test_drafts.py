@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from incrowd.core.schema import Role
+from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
 from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.web.studio.grouping import regrouped
@@ -207,6 +208,16 @@ def test_a_column_that_must_stay_and_waits_leads_to_what_it_waits_for(visitor: V
     assert 'id="column" open' in visitor.get(f"/columns{P}&column=ward").text
     visitor.save("/columns/save", {"role-3": "withheld", "source-3": "the hospital's guide"})
     assert "column=ward" not in visitor.get(f"/output{P}&keep-3=yes&use=rows").text
+
+
+def test_a_table_with_totals_counts_every_row_and_merges_those_of_one_person(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(POLICY.replace("dataset: {", "dataset: {unit: {column: patient}, "))
+    visitor.save("/output/choose", {"goal": "table", "reason": "a table that was asked for"})
+    steps = [step.kind for step in walk(load_policy(policy_path(visitor)).plan.steps)]
+    assert "holding: patient" in text(visitor)
+    assert "keep rows of each person" not in steps
+    visitor.save("/output/choose", {"goal": "microdata"})
+    assert str(load_policy(policy_path(visitor)).schema.unit.column) == "patient"
 
 
 def test_a_table_with_totals_is_protected_by_clicks(visitor: Visitor) -> None:

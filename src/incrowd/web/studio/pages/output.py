@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -141,19 +142,32 @@ def choose(request: PageRequest) -> Redirect:
         raise InvalidParameter("this output does not exist.")
     sections = _sections(request, file, goal)
     changes: dict[Place, Value] = {(name,): sections.get(name) for name in ("release", "queries")}
-    reason = request.value("reason")
+    reason, uncharged = request.value("reason"), find_book(file.policy) is None
+    if uncharged:  # else the dataset has a unit of privacy for good
+        changes |= _counted(file, goal, changes)
     if goal in _FORM_ONLY:
         if not reason:
             raise InvalidParameter("this release has no epsilon, so the budget owner must give a reason.")
         changes["budget",] = {"unbounded": reason}
     elif file.at("budget", "unbounded") is not None or file.at("budget") is None:
         changes["budget",] = {name: _budget(loss) for name, loss in _loss(file).items()}
-    if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
+    if not uncharged:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
     there = {place: value for place, value in changes.items() if value or file.at(*place) is not None}
     text = edited(file.text, {("budget",): None}) if ("budget",) in there else file.text  # with what was said of it
     file.write(edited(text, there), request.value("base"))
     return request.to("policy" if goal == "queries" else "workbench" if goal == "model" else "plan")
+
+
+def _counted(file: PolicyFile, goal: str, changes: Mapping[Place, Value]) -> dict[Place, Value]:
+    """Return what changes with a table with totals: it counts every row, and merges those of one person in a cell."""
+    person, holding = file.at("dataset", "unit", "column"), file.at("release", "holding")
+    release = changes.get(("release",))
+    if goal == "table" and person and isinstance(release, Mapping):
+        return {("dataset", "unit"): None, ("release",): {**release, "holding": str(person)}}
+    if goal != "table" and holding and not person:
+        return {("dataset", "unit"): {"column": str(holding), "max_rows": "1"}}
+    return {}
 
 
 def route(request: PageRequest) -> Redirect:
