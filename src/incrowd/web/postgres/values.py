@@ -21,7 +21,9 @@ SIZES = {BOOL: 1, INT8: 8, TEXT: -1, FLOAT8: 8, DATE: 4}
 _WHOLE = {20: "!q", 21: "!h", 23: "!i", 26: "!I"}
 _FLOATS = {700: "!f", 701: "!d"}
 _NUMERIC, _DATE, _TIMES = 1700, 1082, (1114, 1184)
-_TEXTS = (0, 18, 19, 25, 705, 1042, 1043)
+_TEXTS = (0, 18, 19, 25, 705, 1009, 1015, 1042, 1043)
+"""Texts, and lists of texts, which are sent as {a,b}."""
+_LISTS = (1009, 1015)
 _EPOCH = date(2000, 1, 1)
 _TRUTHS = {"t": True, "true": True, "1": True, "on": True, "yes": True,
            "f": False, "false": False, "0": False, "off": False, "no": False}  # fmt: skip
@@ -118,7 +120,7 @@ def _from_text(text: str, type_: int) -> Parameter:
 
 
 def _from_binary(value: bytes, type_: int) -> Parameter:
-    if type_ in _TEXTS:
+    if type_ in _TEXTS and type_ not in _LISTS:
         return _from_text(value.decode("utf-8"), TEXT)
     if type_ in _WHOLE:
         return int(struct.unpack(_WHOLE[type_], value)[0])
