@@ -63,6 +63,25 @@ def encoded(value: Any, type_: int, binary: bool) -> bytes | None:
     return str(value).replace("\0", "").encode("utf-8", "replace")
 
 
+def encoded_column(values: Sequence[Any], type_: int, binary: bool) -> list[bytes | None]:
+    """Return the values of a column as they are sent, the same as one by one; columns of one plain kind are fast.
+
+    >>> encoded_column([7, None], INT8, False), encoded_column(["web"], TEXT, True)
+    ([b'7', None], [b'web'])
+    """
+    kinds = set(map(type, values))
+    if type_ == TEXT and kinds == {str}:
+        return [value.replace("\0", "").encode("utf-8", "replace") for value in values]
+    if type_ == INT8 and kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+        return [_INT8.pack(value) if binary else b"%d" % value for value in values]
+    if type_ == FLOAT8 and kinds == {float} and (binary or all(map(math.isfinite, values))):
+        return [_FLOAT8.pack(value) if binary else repr(value).encode() for value in values]
+    return [encoded(value, type_, binary) for value in values]
+
+
+_INT8, _FLOAT8 = struct.Struct("!q"), struct.Struct("!d")
+
+
 def _fitted(value: Any, type_: int) -> Any:
     """Return a value in the type that was announced for it."""
     if value is None or type_ == TEXT:
