@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import reduce
 from pathlib import Path
@@ -269,6 +270,19 @@ def test_dates_that_cannot_be_read_are_refused_before_the_charge(
         run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     assert Series.of(policy).price() is None
     assert [period.state for period in Series.of(policy).status()] == [PeriodState.OPEN] * 4
+
+
+def test_moments_of_a_zone_are_no_days(tmp_path: Path) -> None:
+    """The last evening of January in Berlin would be in February by one file and in January by another."""
+    evening = [datetime(2025, 1, 31, 23, 30, tzinfo=UTC)] * 3
+    data = pa.table({"patient": ["p1", "p2", "p3"], "ward": ["B"] * 3, "discharged": evening})
+    policy = policy_in(tmp_path)
+    for zone in ("UTC", "Europe/Berlin"):
+        stated = data.set_column(2, "discharged", data["discharged"].cast(pa.timestamp("us", zone)))
+        with pytest.raises(SourceInvalid, match=f"depends on the zone {zone} of this file"):
+            run_period(stated, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    declared = policy_in(tmp_path, columns__discharged__type="text", period__zone="Europe/Berlin")
+    assert run_period(data, declared, MONTHS[1], place(tmp_path, MONTHS[1])).new
 
 
 def test_a_plan_says_for_how_many_periods_the_budget_is_enough(tmp_path: Path) -> None:

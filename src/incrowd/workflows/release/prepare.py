@@ -233,6 +233,12 @@ def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:
         return
     name = calendar.decides
     stored = engine.types(rows, [name])[name]
+    if policy.schema[name].type is Type.DATE and pa.types.is_timestamp(stored) and stored.tz is not None:
+        raise SourceInvalid(
+            f"column {name} holds moments, and in which period one lies depends on the zone {stored.tz} of this file; "
+            "another file of the same rows may name another. Nothing was charged. Declare type: text for it, and zone: "
+            "under period:."
+        )
     if policy.schema[name].type is Type.DATE and not pa.types.is_date(stored):
         engine.marks(rows, Schema((Column(name, type=Type.DATE),)), bytes(32))
     if policy.schema[name].type is Type.TEXT and not pa.types.is_timestamp(stored):
