@@ -119,7 +119,7 @@ def _sentence(made: SeriesRun | PeriodStatus) -> str:
     if isinstance(made, PeriodStatus) and made.state is PeriodState.MISSING:
         return f"{made.label}: missing; its charge is not refunded"
     if isinstance(made, PeriodStatus):
-        return f"{made.label}: published before, not here or not by this policy; --period {made.label} says which"
+        return f"{made.label}: published before"
     state = "released into" if made.new else "published before, in"
     return f"{made.label}: {state} {made.folder}"
 

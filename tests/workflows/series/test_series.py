@@ -24,6 +24,7 @@ from incrowd.workflows.release.members import Members
 from incrowd.workflows.release.recover import discard_hidden
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
+from incrowd.workflows.series.page import series_page
 from incrowd.workflows.series.series import (
     PeriodState,
     PeriodStatus,
@@ -181,6 +182,9 @@ def test_a_period_whose_release_has_no_epsilon_is_never_said_to_cost_nothing(tmp
     assert account.spent.epsilon == "Infinity"
     (published, *_) = Series.of(policy).status()
     assert published.to_json()["spent"]["epsilon"] == "Infinity"
+    chart = str(series_page(Series.of(policy)))
+    assert "Published rows by ward, as they are" in chart
+    assert all(f">{ward}</text>" in chart for ward in ("Ärzte", "B"))
     page = (tmp_path / "out" / MONTHS[0] / "report.html").read_text(encoding="utf-8")
     assert "What was charged for 2025-01 and for all periods: no bound." in page
     outcome = verify(tmp_path / "out" / MONTHS[0], policy=policy, ledger=Series.of(policy).ledger)
@@ -417,6 +421,7 @@ def test_somebody_takes_part_in_the_first_periods_that_were_priced_and_in_spare_
     assert outcome.passed, outcome.failure
     page = (tmp_path / "out" / MONTHS[3] / "report.html").read_text(encoding="utf-8")
     assert "for somebody in 2 periods, the most that a person takes part in" in page
+    assert "Somebody in 2 periods, the most that a person takes part in" in str(series_page(Series.of(policy)))
     assert "stays as secret as the rows" in page
     plain = run.certificate.to_json()
     (at,) = (at for at, one in enumerate(plain["steps"]) if one["step"] == "read one period")

@@ -295,23 +295,18 @@ class SeriesPlaces:
 def run_series(data: object, policy: Policy, places: SeriesPlaces) -> Iterator[SeriesRun | PeriodStatus]:
     """Release every open period up to one, in order; missing ones are passed over.
 
-    A period without rows is released and charged like any other.  Nothing depends on where a published period is now:
-    one whose files were moved, or that another version of the policy made, is passed over, too.
+    A period without rows is released and charged like any other.  Nothing depends on where a published period is now,
+    unless a kill left it hidden beside its folder: then it is put in place.
     """
     series = Series.of(load_for(policy, data))
     labels, until, terms = series.labels, places.until, RunTerms(anyway=places.anyway)
     last = len(labels) - 1 if until is None else labels.index(series.policy.at(until).period or "")
     states = {period.label: period for period in series.status()}
+    hidden = {release.target for release in hidden_releases(series.policy, series.ledger)}
     for label in labels[: last + 1]:
-        if states[label].state is PeriodState.MISSING:
-            yield states[label]
-            continue
-        try:
-            yield run_period(data, policy, label, places.make(places.out / label), terms)
-        except Refused:
-            if states[label].state is PeriodState.OPEN:
-                raise
-            yield states[label]
+        folder = places.out / label
+        released = states[label].state is not PeriodState.OPEN and folder.resolve() not in hidden
+        yield states[label] if released else run_period(data, policy, label, places.make(folder), terms)
 
 
 def close_series(policy: Policy, who: str, why: str) -> None:
