@@ -117,6 +117,7 @@ def test_a_hidden_number_beside_its_percentage_is_named(tmp_path: Path) -> None:
     text = "Region,M,% M,F,% F,Total\nN,x,x,x,x,20\nS,x,57.7%,x,x,52\nTotal,42,58.3%,30,41.7%,72\n"
     verdict = judged(tmp_path, text, smallest=1)
     assert verdict.shares == ("S, M",)
+    assert not verdict.passed
     assert verdict.sentence == "Do not publish this: 1 hidden number stands beside a percentage that is shown."
     assert judged(tmp_path, text.replace("57.7%", "x"), smallest=1).passed
     stacked = "Region,Number,,Percent,\n,M,F,M,F\nN,x,x,40,60\nS,9,8,53,47\n"
