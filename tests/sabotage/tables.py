@@ -124,7 +124,7 @@ TABLES = (
         ),
         (
             _DIFFERENCES,
-            "missing = [place for place, digest in files if digest not in suppress.earlier]",
+            "missing = [place for place, digest in files if digest not in protection.earlier]",
             "missing = []",
         ),
     ),
