@@ -93,6 +93,11 @@ def test_a_workbook_with_merged_labels_over_its_columns_is_read(tmp_path: Path) 
     book.save(tmp_path / "t.xlsx")
     verdict = judge_published(read_published(str(tmp_path / "t.xlsx")), 1)
     assert disclosed(verdict) == {"A, ženy": 8}
+    assert not any("sheet" in note for note in verdict.notes)
+    book.create_sheet("II").append(["Okres", "celkem"])
+    book.save(tmp_path / "t.xlsx")
+    (note,) = (note for note in read_published(str(tmp_path / "t.xlsx")).notes if "sheet" in note)
+    assert note.endswith("is not known: II")
 
 
 def test_combinations_that_have_no_cell_are_not_called_hidden(tmp_path: Path) -> None:

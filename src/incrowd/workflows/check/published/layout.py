@@ -71,8 +71,11 @@ def layout_of(source: str, options: SourceOptions, exact: Callable[[str | None],
         opened = open_source(source, replace(guessed, guesses=()))
         table = pa.Table.from_batches(list(opened.batches(opened.names)))
         return _without_headings([(name,) for name in opened.names], [*zip(*table.to_pydict().values(), strict=True)])
-    records = _text(path, guessed) if kind == "csv" else _sheet(path, guessed)
-    return _without_percentages(_headed(records, guessed.header_row or 1, exact), exact)
+    if kind == "csv":
+        return _without_percentages(_headed(_text(path, guessed), guessed.header_row or 1, exact), exact)
+    records, notes = _sheet(path, guessed)
+    layout = _without_percentages(_headed(records, guessed.header_row or 1, exact), exact)
+    return replace(layout, notes=(*notes, *layout.notes))
 
 
 def _text(path: Path, options: SourceOptions) -> list[Record]:
@@ -87,10 +90,14 @@ def _text(path: Path, options: SourceOptions) -> list[Record]:
     return [(reader.line_num, cells) for cells in reader if any(cells)]
 
 
-def _sheet(path: Path, options: SourceOptions) -> list[Record]:
+def _sheet(path: Path, options: SourceOptions) -> tuple[list[Record], tuple[str, ...]]:
+    """Return the lines of a sheet, and a note if there are others: tables of one workbook are read side by side."""
     sheets = first_rows(path, _MOST_ROWS)
     titles = list(sheets)
-    return list(sheets[titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)])
+    title = titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)
+    others = ", ".join(other for other in titles if other != title and sheets[other])
+    note = f"only the sheet {title} was examined; what others give away together with it is not known: {others}"
+    return list(sheets[title]), (note,) if others else ()
 
 
 def _headed(records: Sequence[Record], header_row: int, exact: Callable[[str | None], bool]) -> PublishedLayout:
