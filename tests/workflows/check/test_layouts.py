@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from scipy.optimize import Bounds
 
 from incrowd.cli.main import main
@@ -98,6 +100,19 @@ def test_a_workbook_with_merged_labels_over_its_columns_is_read(tmp_path: Path) 
     book.save(tmp_path / "t.xlsx")
     (note,) = (note for note in read_published(str(tmp_path / "t.xlsx")).notes if "sheet" in note)
     assert note.endswith("is not known: II")
+
+
+def test_columns_without_a_name_or_a_cell_hide_nothing(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, "Title;;;;\n;2022;2023;Sum;\nA;5;7;12;\nB;*;6;11;\nSum;10;13;23;\nnote;;;;\n")
+    assert disclosed(verdict) == {"B, 2022": 5}
+    assert len(verdict.hidden) == 1
+
+
+def test_a_table_in_parquet_is_read(tmp_path: Path) -> None:
+    columns = {"r": ["A", "B", "Total"], "M": [10, None, 42], "F": [12, 15, 27], "Total": [22, None, 69]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    verdict = judge_published(read_published(str(tmp_path / "t.parquet")))
+    assert disclosed(verdict) == {"B, M": 32, "B, Total": 47}
 
 
 def test_combinations_that_have_no_cell_are_not_called_hidden(tmp_path: Path) -> None:
