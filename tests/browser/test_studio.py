@@ -16,7 +16,7 @@ from tests.browser.visiting import PATIENCE, Visit, assert_accessible, browsing,
 from tests.web.studio.visiting import POLICY, rows
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 PAGES = ("columns", "hierarchies", "output", "workbench", "lattice", "plan", "policy")
 P = "?policy=policy.yaml"
@@ -153,8 +153,14 @@ def test_changes_that_are_not_saved_are_said_and_saved_on_the_way_on(browser: Br
     (tmp_path / "stays.csv").write_text(rows(), encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
     with visiting(browser, tmp_path) as visit:
-        page, asked = visit.tab(f"/columns{P}"), []
-        page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.dismiss()))
+        page = visit.tab(f"/columns{P}")
+        asked: list[str] = []
+
+        def dismiss(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        page.on("dialog", dismiss)
         assert not page.is_visible(".unsaved")
         page.select_option("select[name=role-1]", "sensitive")
         assert page.is_visible("#edits .unsaved >> text=not saved yet")

@@ -485,7 +485,7 @@ RUNNING = area(
     "tests/workflows/series/test_series.py",
     (
         "workflows/release/running.py",
-        "other_key = next((period for period in past if period.people and period.mark != running.mark), None)",
+        "other_key = next((label for label, own in stored.items() if own != mark), None)",
         "other_key = None",
     ),
     (
@@ -500,7 +500,11 @@ RUNNING = area(
         "allowed = keyed",
     ),
     ("workflows/release/running.py", "if own[0] != label:", "if False:"),
-    ("verifier/judge.py", "Sequence((guarantee.loss,) * step.composed)", "Sequence((guarantee.loss,))"),
+    (
+        "verifier/judge.py",
+        "whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * step.composed)",
+        "whole = guarantee.loss",
+    ),
     (
         "core/steps/periods.py",
         "return self.releases - size + min(size, self.participations or size)",

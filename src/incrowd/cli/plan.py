@@ -272,7 +272,11 @@ def _show(forecast: Forecast) -> None:
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
-        *[(place.name, f"{shown_place(place.value)} ({place.by})") for place in places(forecast.policy) if place.changes],
+        *[
+            (place.name, f"{shown_place(place.value)} ({place.by})")
+            for place in places(forecast.policy)
+            if place.changes
+        ],
         ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
