@@ -549,6 +549,15 @@ SERIES = (
     ),
     *area(
         "series",
+        "tests/workflows/series/test_withdrawals.py -k alike",
+        (
+            "methods/histograms/continual/counting.py",
+            "texts = [item.labels() for item in classes]",
+            "texts = [item.values() for item in classes]",
+        ),
+    ),
+    *area(
+        "series",
         "tests/replay/test_series.py -k withdrawals",
         (
             "methods/histograms/continual/counting.py",
