@@ -144,14 +144,16 @@ LEDGER = (
         (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
         (
             _CHARGING,
-            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
-            "return totals.most if payer.analyst is None else payer.own",
+            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own.spent)",
+            "return totals.most if payer.analyst is None else payer.own.spent",
         ),
         (
             _CHARGING,
             "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
             "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
         ),
+        (_CHARGING, "if left is not None and need.epsilon > left:", "if left is not None and left == 0:"),
+        (_CHARGING, "return self.at[:7]", "return self.at[:10]"),
         ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
         ("store/chain.py", "require_here(reader, self.database.address)", "pass"),
         ("accounting/ledger/ledger.py", "require_here(reader, self.chain.database.address)", "pass"),
@@ -468,6 +470,7 @@ SIGN_ON = area(
         "return issued and times[0] > now and max(times[1:]) <= now + _SKEW",
     ),
     ("web/caller.py", "check_page(request)  # the proxy signs on every browser that visits", "pass"),
+    ("governance/access_list.py", "if stored is not None and mark == marks[0]:", "if False:"),
 ) + area(
     "sign-on",
     "tests/web/studio/test_sessions.py -k proxy",
@@ -545,6 +548,11 @@ SERIES = (
             "methods/histograms/continual/method.py",
             "if unit.kind is Kind.PERSON_PERIOD:",
             "if False:",
+        ),
+        (
+            "workflows/release/running.py",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) >= most)",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) > most)",
         ),
     ),
     *area(

@@ -39,6 +39,7 @@ from incrowd.workflows.release.run import finish, pending
 T = TypeVar("T", bound=BatchAnswer)
 RETRY = 0.05
 """Seconds after which is looked again for an answer that another process or thread is making."""
+_FREE = "It reads public tables and declarations alone."
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +72,9 @@ class QueryService:
 
         A query of others that the analyst may not read is estimated as if it were new: nobody learns what others asked.
         """
+        free = self.public_price(request.sql) if isinstance(request, QueryRequest) else None
+        if free is not None:
+            return free
         planned = self.planner.plan(request)
         stored = self.history.answers.find(planned.query_id)
         repeated = stored is not None and self.history.readable(stored, request.analyst)
@@ -105,6 +109,12 @@ class QueryService:
     def may_be_public(self, sql: str) -> bool:
         """Tell at a glance whether a statement could read public tables and the system catalog alone."""
         return self.planner.may_be_public(sql)
+
+    def public_price(self, sql: str) -> CostEstimate | None:
+        """Estimate the cost of a statement that reads public tables alone, which is nothing; None of any other."""
+        if not self.may_be_public(sql) or self.planner.public_catalog().tree(sql) is None:
+            return None
+        return CostEstimate(sql, (), Amount(), {}, (), repeated=False, plan=(), notes=(_FREE,))
 
     def public_answer(self, sql: str, visitor: Visitor) -> DeclarationAnswer | None:
         """Answer a statement that reads public tables, the system catalog or nothing; None where it reads more."""

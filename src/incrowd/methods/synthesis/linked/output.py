@@ -237,6 +237,7 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
         for level, tables in zip(measure.levels, evidence["tables"], strict=True):
             names = [column.column for column in level.columns]
             pieces = [([names.index(item.column)], item.size) for item in level.details or ()]
+            pieces += [(list(map(names.index, item.columns)), item.size) for item in level.patterns or ()]
             if [(item["columns"], item["classes"]) for item in tables if "classes" in item] != pieces:
                 return Problem("other columns were measured in finer pieces than the steps say")
         if evidence["pairs"] != [_pairs(size) for size in sizes]:
@@ -259,7 +260,7 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
 
 def _begun(level: MeasuredLevel, tables: list[dict[str, Any]]) -> bool:
     """Whether every column that is drawn is in a table that was measured without a choice, as the first ones are."""
-    first = {place for item in tables if "epsilon" not in item for place in item["columns"]}
+    first = {place for item in tables if not {"epsilon", "classes"} & set(item) for place in item["columns"]}
     return {place for place, column in enumerate(level.columns) if column.target} <= first
 
 
@@ -283,7 +284,7 @@ def _doubt(level: MeasuredLevel, tables: list[dict[str, Any]]) -> float:
     squares = [
         float(Fraction(item["scale"])) ** 2 * math.prod(sizes[place] for place in item["columns"])
         for item in tables
-        if "epsilon" not in item
+        if not {"epsilon", "classes"} & set(item)
     ]
     return math.sqrt(1.0 / sum(1.0 / square for square in squares))
 

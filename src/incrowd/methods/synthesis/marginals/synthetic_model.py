@@ -29,6 +29,7 @@ from incrowd.methods.synthesis.marginals.joint_numbers import JointNumbers
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 from incrowd.methods.synthesis.marginals.number_range import NumberRange
+from incrowd.methods.synthesis.marginals.patterns import Distance, NoisyPattern, manners
 
 __all__ = ["Leaves", "ModelColumn", "NumberRange", "SyntheticModel", "drawn_number"]
 
@@ -105,11 +106,13 @@ class ModelColumn:
         return cls(classes.recoding.column.name, classes.values(), numbers)
 
     @classmethod
-    def measured(cls, pieces: FinerPieces, noisy: NDArray[np.int64], scale: float) -> ModelColumn:
+    def measured(
+        cls, pieces: FinerPieces, noisy: NDArray[np.int64], scale: float, patterns: Sequence[NoisyPattern] = ()
+    ) -> ModelColumn:
         """Return the column of classes whose pieces were counted with noise."""
         name, classes = pieces.classes.recoding.column.name, pieces.classes
         if pieces.starts is not None:
-            return cls(name, classes.values(), pieces.range(noisy, scale))
+            return cls(name, classes.values(), pieces.range(noisy, scale, *manners(patterns, name)))
         chances = pieces.chances(noisy, scale)
         return cls(name, classes.values(), None, Leaves(pieces.fine.values(), tuple(pieces.owners.tolist()), chances))
 
@@ -155,6 +158,7 @@ class SyntheticModel(ModelFile):
     model: TableModel
     columns: tuple[ModelColumn, ...]
     constraints: tuple[NumberConstraint, ...] = ()
+    distances: tuple[Distance, ...] = ()
 
     def sample(self, rows: int, seed: int | None = None) -> pa.Table:
         """Draw so many new rows; nothing private is in how they are drawn, so a seed is no secret."""
@@ -166,7 +170,7 @@ class SyntheticModel(ModelFile):
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
-        arrays = drawn_values(self.columns, self.constraints, shuffled, chance)
+        arrays = drawn_values(self.columns, (self.constraints, self.distances), shuffled, chance)
         return pa.table(arrays, names=[column.name for column in self.columns])
 
     @property
@@ -189,6 +193,11 @@ class SyntheticModel(ModelFile):
                 if self.constraints
                 else {}
             ),
+            **(
+                {"distances": [{"columns": list(own.columns), **own.law.to_json()} for own in self.distances]}
+                if self.distances
+                else {}
+            ),
             "cliques": [[names[place] for place in clique] for clique in self.model.tree.cliques],
             "tables": [[float(f"{value:.9g}") for value in table.ravel()] for table in self.model.tables],
         }
@@ -204,7 +213,11 @@ class SyntheticModel(ModelFile):
                 for kind, *names in plain.get("constraints", ())
             ]
             require_compatible(constraints, {column.name: column.numbers for column in columns if column.numbers})
-            return cls(_table_model(plain, columns), columns, tuple(constraints))
+            distances = tuple(map(_distance, plain.get("distances", ())))
+            ordered = {item.columns for item in constraints if item.kind is ConstraintKind.ORDER}
+            if not {item.columns for item in distances} <= ordered:
+                raise ValueError("distances")
+            return cls(_table_model(plain, columns), columns, tuple(constraints), distances)
         except _UNREADABLE:
             raise InvalidParameter(
                 "this is no model that incrowd wrote: its columns, cliques or tables differ."
@@ -213,17 +226,25 @@ class SyntheticModel(ModelFile):
 
 def drawn_values(
     columns: Sequence[ModelColumn],
-    constraints: Sequence[NumberConstraint],
+    rules: tuple[Sequence[NumberConstraint], Sequence[Distance]],
     codes: Codes,
     chance: np.random.Generator,
     groups: Mapping[str, Codes] = MappingProxyType({}),
 ) -> list[pa.Array]:
-    """Return what rows of some classes show; numbers fulfil constraints, and rise in each group where one is given."""
+    """Return what rows of some classes show; numbers fulfil constraints, and rise in each group where one is given.
+
+    `rules` are constraints, and the laws of distances between days.
+    """
+    constraints, distances = rules
     named = {name for constraint in constraints for name in constraint.columns} | groups.keys()
     own = [(column, code) for column, code in zip(columns, codes, strict=True) if column.name in named]
     ranges = {column.name: column.numbers for column, _ in own if column.numbers is not None}
     joint = JointNumbers(
-        ranges, {column.name: code for column, code in own if column.name in ranges}, closed_orders(constraints), groups
+        ranges,
+        {column.name: code for column, code in own if column.name in ranges},
+        closed_orders(constraints),
+        groups,
+        {item.columns: item.law for item in distances},
     ).steps(chance)
     return [
         column.numbers.released(joint[column.name], code)
@@ -231,6 +252,14 @@ def drawn_values(
         else column.draw(code, chance)
         for column, code in zip(columns, codes, strict=True)
     ]
+
+
+def _distance(plain: Mapping[str, Any]) -> Distance:
+    first, second = map(str, plain["columns"])
+    law = NumberRange.from_json(plain)
+    if set(law.classes) != {0} or len(law.chances) != len(law.starts):
+        raise ValueError("distances")
+    return Distance((first, second), law)
 
 
 def _table_model(plain: Mapping[str, Any], columns: Sequence[ModelColumn]) -> TableModel:
