@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.keys import Codes, Keys, Layout
-from incrowd.core.reading import as_dictionary, read
+from incrowd.core.reading import as_dictionary, is_wide, read
 from incrowd.core.recoding import LEFT_OUT, Classes, Recoding
 from incrowd.core.schema import Schema
 from incrowd.engines.unnamed_file import UnnamedFile
@@ -252,14 +252,27 @@ class MarksAndKeys:
         return pa.DictionaryArray.from_arrays(places, read(values, kind).values)
 
 
-def encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with each column of text as a dictionary, so that later passes read each value once.
+class TextEncoder:
+    """Encodes text for later passes, so that they read each value once; but not where nearly each row has its own.
 
-    >>> encoded(pa.record_batch({"zip": ["021", "021"]})).column("zip").dictionary.to_pylist()
-    ['021']
+    >>> encoder, rows = TextEncoder(), pa.record_batch({"zip": ["021", "021", "021", "945"], "id": list("abcd")})
+    >>> [str(encoder(rows).schema.types[1]) for _ in range(2)]
+    ['dictionary<values=string, indices=int32, ordered=0>', 'string']
     """
-    arrays = [array.dictionary_encode() if pa.types.is_string(array.type) else array for array in batch.columns]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if arrays else batch
+
+    def __init__(self) -> None:
+        self._wide: set[str] = set()
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with columns of text as dictionaries."""
+        arrays = []
+        for name, array in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_string(array.type) and name not in self._wide:
+                array = array.dictionary_encode()  # noqa: PLW2901
+                if is_wide(array.dictionary, len(array)):
+                    self._wide.add(name)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if arrays else batch
 
 
 def _is_text(kind: pa.DataType) -> bool:
