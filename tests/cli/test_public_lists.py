@@ -36,6 +36,8 @@ def test_countries_speak_a_language_and_regions_belong_to_a_country() -> None:
     assert "babel" in str(polish.public)
     assert from_list(HierarchyRequest("land", "countries")).column.hierarchy.generalize("DE", 1) == "Europe"
     assert from_list(HierarchyRequest("dep", "regions", ("fr",))).column.hierarchy.generalize("FR-03", 1) == "FR-ARA"
+    departments = from_list(HierarchyRequest("dep", "regions", ("FR",))).column.hierarchy
+    assert departments.generalize("Ain", 1) == "FR-ARA Auvergne-Rhône-Alpes"
     for kind, steps in (("countries", ("xx",)), ("regions", ()), ("regions", ("zz",))):
         with pytest.raises(InvalidParameter, match="--steps"):
             from_list(HierarchyRequest("x", kind, steps))
@@ -71,6 +73,9 @@ WORDS = {
     "Civilstand": (["ugift", "enke/enkemand", "fraskilt"], "marital states"),
     "Rodinný stav": (["svobodný/á", "ženatý/vdaná", "ovdovělý/á"], "marital states"),
     "Φύλο": (["Άνδρας", "Γυναίκα"], "codes of sexes"),
+    "Стать": (["ч", "ж"], "codes of sexes"),
+    "性別": (["男", "女"], "codes of sexes"),
+    "Estat civil": (["casat/ada", "solter/a", "vidu/vídua"], "marital states"),
     "Τ.Κ.": (["104 31", "546 22", "262 21"], "postal codes begin with the region"),
     "Kod pocztowy": (["00-950", "31-002", "80-299"], "postal codes begin with the region"),
     "Código postal": (["1000-205", "4050-123", "9000-001"], "postal codes begin with the region"),

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,6 +124,8 @@ def fork_worker(limits: WorkerLimits) -> int | None:
 
     Both write to the same terminal.  A limit that is hit raises `LimitExceeded`, here.
     """
+    from multiprocessing import Pipe
+
     receiver, sender = Pipe(duplex=False)
     worker = os.fork()
     if worker == 0:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from incrowd.core.schema import Role
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.grouping import regrouped
 from incrowd.workflows.policy.policy import load_policy
-from tests.web.studio.visiting import Visitor
+from tests.web.studio.visiting import Visitor, studio
 
 POLICY = """\
 incrowd: 1
@@ -167,3 +168,21 @@ def test_a_sensitive_number_under_k_anonymity_is_never_released_exactly(visitor:
     assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
     assert visitor.save("/columns/save", {"role-1": "sensitive"}).status_code == 303
     assert load_policy(policy_path(visitor)).method.levels["age"] == 1
+
+
+def test_a_draft_leaves_sums_out_asks_about_people_and_names_odd_texts(tmp_path: Path) -> None:
+    odd = ("lost", "late", "void", "gone", "moved")
+    lines = [f"{n % 300:05d},{odd[n % 5] if n < 20 else n % 90},{'FM'[n % 2]}" for n in range(900)]
+    visitor = studio(tmp_path, None, "\n".join(["dossier,visits,sex", *lines, "Total,39000,"]) + "\n").come_in()
+    visitor.post("/open/write", {"data": "stays.csv"})
+    assert visitor.settled("/open?data=stays.csv&drafted=1").status_code == 303
+    shown = visitor.json(f"/columns{P}")
+    assert shown["totals"] == ["Total"]
+    assert [question["column"] for question in shown["questions"]] == ["dossier"]
+    assert shown["nearly"][0]["data"] == "stays.csv"
+    assert set(shown["nearly"][0]["nulls"].split(", ")) == set(odd)
+    assert visitor.save("/columns/person", {"column": "dossier"}).status_code == 303
+    assert load_policy(policy_path(visitor)).schema["dossier"].role is Role.IDENTIFIER
+    assert "column: dossier" in text(visitor)
+    assert visitor.json(f"/columns{P}")["questions"] == []
+    assert visitor.save("/columns/person", {"column": "nobody"}).status_code == 400

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from incrowd.core.hierarchy.hierarchy import Hierarchy, RuleKind
-from incrowd.core.schema import Role
+from incrowd.core.schema import Role, Schema
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.page import PageRequest
 from incrowd.web.studio.policy_file import PolicyFile
@@ -32,13 +33,25 @@ def level_name(hierarchy: Hierarchy, level: int) -> str:
     >>> [level_name(ages, level) for level in range(4)]
     ['the value itself (100 classes)', 'intervals of 10 (10 classes)', 'intervals of 50 (2 classes)', 'nothing: *']
     """
+    name, members = short_level_name(hierarchy, level), hierarchy.members(level)
+    if members is None or level == hierarchy.height:
+        return name
+    return f"{name} ({len(members):,} {'class' if len(members) == 1 else 'classes'})"
+
+
+def short_level_name(hierarchy: Hierarchy, level: int) -> str:
+    """Return the name of a level alone."""
+    rule = hierarchy.rule
     if level == hierarchy.height:
         return "nothing: *"
-    rule, members = hierarchy.rule, hierarchy.members(level)
-    name = "the value itself" if level == 0 else f"groups of level {level}"
     if level and rule.kind in _NAMES and rule.levels is not None and len(rule.levels) >= level:
-        name = _NAMES[rule.kind].format(", ".join(rule.levels[level - 1]))
-    return name if members is None else f"{name} ({len(members):,} {'class' if len(members) == 1 else 'classes'})"
+        return _NAMES[rule.kind].format(", ".join(rule.levels[level - 1]))
+    return "the value itself" if level == 0 else f"groups of level {level}"
+
+
+def levels_text(schema: Schema, levels: Mapping[str, int]) -> str:
+    """Return a combination of levels by their names."""
+    return "; ".join(f"{name}: {short_level_name(schema[name].hierarchy, level)}" for name, level in levels.items())
 
 
 def criteria(request: PageRequest, file: PolicyFile) -> list[dict[str, str]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from incrowd.core.domain import Dates, Numbers, Text
 from incrowd.core.recoding import Recoding
@@ -192,6 +193,11 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     head = head_text(origin, wish, person)
     tail, released = release_text(columns, replace(wish, unit=None if person is None else person.name))
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
+
+
+def origin_of(profile: TableProfile, address: str, keys: Mapping[str, Any]) -> Origin:
+    """Return the origin of a draft: how the rows are read, without those that are sums of others."""
+    return Origin(address, dict(keys) | ({"totals": list(profile.totals)} if profile.totals else {}))
 
 
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:

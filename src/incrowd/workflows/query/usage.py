@@ -14,7 +14,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.status import Entry, Overview
+from incrowd.accounting.ledger.status import AnalystShare, Entry, Overview
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.audit import Audit, find_audit_log
 from incrowd.workflows.query.answers import Answers
@@ -117,11 +117,20 @@ def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]])
         spent = tuple(
             f"{share.dataset}: epsilon {share.spent.epsilon}"
             + ("" if share.allowance is None else f" of {share.allowance.limit.epsilon}")
+            + _of_month(share)
             for share in overview.shares
             if share.analyst == name
         )
         answered, refused, failed = (outcomes[name, outcome] for outcome in ("answered", "refused", "failed"))
         yield UserUsage(name, roles.get(name, "no token"), tokens, answered, refused, failed, spent)
+
+
+def _of_month(share: AnalystShare) -> str:
+    if share.allowance is None or share.allowance.month is None:
+        return ""
+    spending = share.spending
+    spent = f"{spending.epsilon} in {spending.month}" if spending.month else "nothing yet"
+    return f", at most {share.allowance.month} a month ({spent})"
 
 
 def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:

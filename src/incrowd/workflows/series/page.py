@@ -130,7 +130,7 @@ def _charts(series: Series, releases: dict[str, tuple[Path, Certificate]]) -> li
     numbers_table = table("Counts of the last period", ["Cell", "Count"], last)
     return [
         tag("h2", "Cells over periods"),
-        figure(multiples(what, charts, float(within), len(series.labels)), what, numbers_table),
+        figure(multiples(what, charts, float(within), series.labels), what, numbers_table),
     ]
 
 
@@ -168,17 +168,10 @@ def period_band(periods: tuple[PeriodStatus, ...]) -> Markup:
 
 
 def _table(series: Series, periods: tuple[PeriodStatus, ...]) -> Markup:
-    together = series.policy.releases is not None
     rows = []
     for period in periods:
-        amount = (
-            ""
-            if period.spent is None
-            else "with the series"
-            if together
-            else f"ε {_up(str(period.spent.epsilon))}"
-            if period.bounded
-            else "no bound"
-        )
+        together = series.policy.releases is not None and bool(period.releases)
+        own = "" if period.alone is None else f"ε {_up(str(period.alone.epsilon))}" if period.bounded else "no bound"
+        amount = "; other releases: ".join(filter(None, ("with the series", own))) if together else own
         rows.append([period.label, str(period.state), amount])
     return table("Periods", ["Period", "State", "Spent"], rows)

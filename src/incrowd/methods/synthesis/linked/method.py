@@ -56,7 +56,7 @@ class Linked(Method):
     a table has no person ID column, no row ID above it belongs to two people.
 
     Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM) on weighted rows; Feldman & Zrnic 2021 (the filter); the
-    weights are proved in docs/decisions/0042.
+    weights are proved in docs/decisions/0039.
     """
 
     name: ClassVar[str] = "linked"

@@ -18,11 +18,11 @@ from incrowd.web.studio.policy_file import PolicyFile, RowAccessLog
 from incrowd.web.studio.rows import PROFILE
 from incrowd.web.studio.sessions import UPLOAD
 from incrowd.workflows.policy.document import read_document
-from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
+from incrowd.workflows.profile.draft_policy import draft, origin_of, write_draft
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest
 from incrowd.workflows.profile.profile import TableProfile, profile
 
-_SHOWN = 6
+_SHOWN = 5
 _SINGLE = ("encoding", "delimiter", "decimal", "thousands", "sheet", "header_row")
 _SEVERAL = ("dates", "nulls")
 _OPTIONS = (*_SINGLE, *_SEVERAL)
@@ -156,7 +156,8 @@ def write(request: PageRequest) -> Redirect:
 
     def work(tell: Tell) -> PolicyFile:
         profiled, read = limited(profiled_file, path, options, tell=tell)
-        origin = Origin(Path(os.path.relpath(path, target.parent)).as_posix(), policy_keys(read))
+        address = Path(os.path.relpath(path, target.parent)).as_posix()
+        origin = origin_of(profiled, address, policy_keys(read))
         write_draft(draft(profiled, origin, wish).text, target)
         file = PolicyFile(target, request.folder.name(target), request.folder.root)
         file.seen.add(PROFILE.what)

@@ -14,10 +14,19 @@ from typing import Any
 from markupsafe import Markup
 
 from incrowd.core.rounding import exact, float_up
+from incrowd.core.schema import Schema
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.web.studio.choices import criteria, criteria_changes, level_name, table_columns, tabled, tabled_changes
+from incrowd.web.studio.choices import (
+    criteria,
+    criteria_changes,
+    level_name,
+    levels_text,
+    table_columns,
+    tabled,
+    tabled_changes,
+)
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
@@ -224,7 +233,7 @@ def save(request: PageRequest) -> Redirect:
     """Write the numbers into the policy."""
     file = request.policy_file()
     file.save(_changes(request, file), request.value("base"))
-    return request.to("workbench")
+    return request.saved("workbench")
 
 
 def _look_key(file: PolicyFile) -> str:
@@ -271,17 +280,18 @@ def _looked(job: Job | None) -> dict[str, Any] | None:
         "epsilon": str(looked.chosen.epsilon),
         "entry": looked.chosen.entry,
         "best": looked.result.place,
-        "choices": [_choice(estimate) for estimate in looked.result.estimates],
+        "choices": [_choice(estimate, looked.policy.schema) for estimate in looked.result.estimates],
     }
 
 
-def _choice(estimate: Any) -> dict[str, Any]:
+def _choice(estimate: Any, schema: Schema) -> dict[str, Any]:
     plain: Mapping[str, Any] = {name: getattr(estimate, name) for name in ("low", "high", "draw", "detail", "k")}
     return {
         **plain,
         "kept": estimate.expected,
         "rate": str(estimate.rate),
         "levels": dict(estimate.levels),
+        "words": levels_text(schema, estimate.levels),
         "useless": estimate.useless,
     }
 
