@@ -6,6 +6,7 @@ import atexit
 import gc
 import os
 import sys
+import threading
 import warnings
 from contextlib import suppress
 from typing import NoReturn
@@ -24,6 +25,7 @@ def start() -> None:
     Arrow imports pandas, if it is installed, as soon as it makes an array from a list, and that takes longer than a
     small release.  No verb needs it, so it is hidden from this process; a reader that does need it brings it back.
     NumPy's library for matrices starts a thread for every core, which spins for a while; its products here are short.
+    Plugins of pydantic, for which it would look through all packages, have nothing to do with a policy.
     Imports make many objects that stay: looking for cycles among them after every 700 takes a tenth of a small release.
     Warnings of libraries speak to programmers, and may quote values: `python -W` shows them.
     """
@@ -34,13 +36,18 @@ def start() -> None:
             warnings.simplefilter("ignore")
         _write_no_core()
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         gc.set_threshold(_OBJECTS, 20, 20)
         _read_in_a_worker(sys.argv[1:])
         from incrowd.engines.hidden_pandas import hide_pandas
 
         hide_pandas()
-        from incrowd.cli.main import main
+        from incrowd.cli.main import VERBS, main
 
+        if not VERBS.keys().isdisjoint(sys.argv[1:2]):
+            from incrowd.cli.generated_methods import keep_generated_methods
+
+            keep_generated_methods(sys.argv[1])
         _leave(main())
     except KeyboardInterrupt:  # before a command has started, or after it has ended
         print("incrowd: interrupted.", file=sys.stderr)
@@ -77,10 +84,13 @@ def _keep_output() -> None:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process; a worker skips the destructors of libraries: one with a thread still running would abort."""
+    """End the process without the destructors of libraries, which take a sixth of a small release.
+
+    In a worker one of them, with a thread still running, would abort.  Elsewhere threads that must end are awaited.
+    """
     from incrowd.engines.worker import is_worker
 
-    if not is_worker():
+    if threading.active_count() > 1 and not is_worker():
         sys.exit(code)
     atexit._run_exitfuncs()  # noqa: SLF001 - what the end of a process would run
     with suppress(OSError, ValueError):  # nobody reads any more

@@ -142,8 +142,8 @@ def _unit(options: LedgerGrantOptions) -> Unit:
 
 
 def _check(options: LedgerGrantOptions) -> None:
-    if options.policy is not None and (options.new or options.ledger is not None):
-        raise InvalidParameter("the policy names ledger and dataset: leave out --new and --ledger.")
+    if options.policy is not None and options.new:
+        raise InvalidParameter("the policy declares the dataset: leave out --new.")
     if options.new and options.analyst is not None:
         raise InvalidParameter(
             "create the dataset first (--new), then set the allowance (--analyst), or give its policy."
@@ -230,7 +230,7 @@ class MoveOptions:
     ]
     why: Why
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Move it although charges are not concluded: no process is at work.")
+        bool, typer.Option("--unfinished", help="No process is at work: move it with open charges, or finish.")
     ] = False
     who: Who = None
     ledger: Address = None

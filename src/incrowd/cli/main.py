@@ -92,7 +92,7 @@ def application(words: Sequence[str] | None = None) -> typer.Typer:
     named = words is not None and _COMPLETION not in os.environ and VERBS.keys().isdisjoint(words)
     for verb in words[:1] if words and words[0] in VERBS else VERBS:
         if named:
-            app.command(verb, help=VERBS[verb])(_start)
+            app.command(verb, help=VERBS[verb])(_nothing)
             continue
         module, name = _ELSEWHERE.get(verb, (verb, verb))
         command = getattr(import_module(f"incrowd.cli.{module}"), name)
@@ -101,6 +101,10 @@ def application(words: Sequence[str] | None = None) -> typer.Typer:
         else:
             app.command(verb)(command)
     return app
+
+
+def _nothing() -> None:
+    """Stand for a verb where only its name is asked for."""
 
 
 def _print_version(requested: bool) -> None:

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +42,8 @@ class WorkerLimits:
     def times(self, factor: float) -> WorkerLimits:
         """Return limits that are so much larger.
 
-        >>> Limits(18, 60, None).times(2)
-        Limits(processor=36, clock=120, memory=None)
+        >>> WorkerLimits(18, 60, None).times(2)
+        WorkerLimits(processor=36, clock=120, memory=None)
         """
         scaled = (None if amount is None else amount * factor for amount in (self.processor, self.clock, self.memory))
         return WorkerLimits(*scaled)
@@ -125,6 +124,8 @@ def fork_worker(limits: WorkerLimits) -> int | None:
 
     Both write to the same terminal.  A limit that is hit raises `LimitExceeded`, here.
     """
+    from multiprocessing import Pipe
+
     receiver, sender = Pipe(duplex=False)
     worker = os.fork()
     if worker == 0:

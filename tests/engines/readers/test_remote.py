@@ -152,10 +152,26 @@ def test_patterns_and_partitions_of_this_machine(tmp_path: Path) -> None:
 def test_standard_input_is_read_once_and_serves_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_SPOOLS", {})
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    source = open_source("-", SourceOptions(format="csv"))
+    source = open_source("-")  # text, and so delimited text
     assert rows_of(source) == rows_of(source) == ROWS
     assert rows_of(open_source("-", SourceOptions(format="csv"))) == ROWS
     assert source.address is None
+
+
+def test_the_format_of_standard_input_is_known_by_its_first_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"sex": ["f", "m"]}), file)
+    wide = "kön\nman\nkvinna\n".encode("utf-16")
+    for content, kind in ((file.getvalue(), "parquet"), (wide, "csv"), ("kön\nå\nå\n".encode(), "csv")):
+        monkeypatch.setattr(remote, "_SPOOLS", {})
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        source = open_source("-")
+        assert (source.format, len(rows_of(source))) == (kind, 2)
+    for content in (b"<stata_dta><header>", b"\x1f\x8b\x08\x00", b""):
+        monkeypatch.setattr(remote, "_SPOOLS", {})
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        with pytest.raises(SourceUnreadable):
+            open_source("-")
 
 
 class _Web(BaseHTTPRequestHandler):

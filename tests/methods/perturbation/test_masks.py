@@ -14,9 +14,10 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.core.loss import Pure, Syntactic
 from incrowd.errors import Infeasible, InvalidParameter
-from incrowd.methods.perturbation.microaggregation import mdav, optimal
 from incrowd.methods.perturbation.rank_swap import RankSwap, expected_correlation
+from incrowd.methods.perturbation.shared import grouping
 from incrowd.methods.perturbation.shared.frame import covariance
+from incrowd.methods.perturbation.shared.grouping import mdav, mdav_kernel, mdav_of, optimal
 from incrowd.methods.perturbation.shared.output import MaskedRows
 from incrowd.methods.perturbation.shuffle import normal_scores
 from incrowd.noise.system import SystemCoins
@@ -66,6 +67,21 @@ def masked(tmp_path: Path, step: Any, table: pa.Table | None = None, **changes: 
 def column(released: Released, name: str) -> np.ndarray:
     values: np.ndarray = released.result.to_arrow()[name].to_numpy()
     return values
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(("size", "columns", "k"), [(0, 2, 2), (3, 2, 2), (40, 1, 3), (61, 3, 4), (90, 2, 7)])
+def test_many_rows_are_grouped_as_few_are(
+    compiled: bool, size: int, columns: int, k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if compiled:
+        pytest.importorskip("numba", reason="the kernel is compiled with the extra fast")
+    else:
+        monkeypatch.setattr(grouping, "_compiled", lambda: mdav_kernel)
+    chance = np.random.default_rng(size)
+    for rows in (chance.normal(size=(size, columns)), chance.integers(0, 3, (size, columns)).astype(np.float64)):
+        many = mdav_of(2**20)(rows, k)
+        assert [group.tolist() for group in many] == [group.tolist() for group in mdav(rows, k)]
 
 
 def test_mdav_is_that_of_the_reference() -> None:

@@ -63,6 +63,8 @@ def _groups(where: str, key: str) -> tuple[object, ...] | None:
         ("day >= DATE '2025-03-01' AND day < '2025-03-03'", "day", (date(2025, 3, 1), date(2025, 3, 2))),
         ("EXTRACT(MONTH FROM day) = 3", "DATE_TRUNC('month', day)", (date(2025, 3, 1),)),
         ("pieces > 3", "pieces % 2", (0, 1)),
+        ("4 NOT BETWEEN pieces AND 3", "pieces", (0, 1, 2, 3, 4, 5, None)),
+        ("4 NOT BETWEEN pieces AND 3 AND pieces IN (1, 3)", "pieces", (1, 3)),
         ("express", "express", (True,)),
         ("born BETWEEN '2025-03-01' AND '2025-03-02'", "born", (date(2025, 3, 1), date(2025, 3, 2))),
         ("born >= '2025-11-01' AND '2025-12-01' > born", "DATE_TRUNC('month', born)", (date(2025, 11, 1),)),

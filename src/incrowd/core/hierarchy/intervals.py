@@ -39,8 +39,9 @@ class NumberGrid:
         >>> NumberGrid(Fraction(0), Fraction(1, 10), whole=False).point(3)
         0.3
         """
-        exactly = self.origin + step * self.width
-        return int(exactly) if self.whole else float(exactly)
+        if self.whole:
+            return self.origin.numerator + step * self.width.numerator
+        return float(self.origin + step * self.width)
 
     def step(self, number: float) -> int:
         """Return the step of the last point that is not above a number.
@@ -50,6 +51,8 @@ class NumberGrid:
         >>> NumberGrid(Fraction(0), Fraction(1, 10), whole=False).step(0.3)
         3
         """
+        if self.whole and isinstance(number, int):
+            return (number - self.origin.numerator) // self.width.numerator
         step = math.floor((Fraction(number) - self.origin) / self.width)
         return step + (self.point(step + 1) <= number)
 
@@ -143,23 +146,19 @@ class Intervals(Hierarchy):
         return pa.array(self._grid(level).below(numbers), self.domain.storage, mask=missing)
 
     def _names(self, marks: pa.Array, level: int) -> pa.Array:
-        grid = self._grid(level)
+        grid, ends = self._grid(level), self._open(level)
         steps = (None if mark is None else grid.step(mark) for mark in marks.to_pylist())
-        return pa.array([None if step is None else self._label(step, level) for step in steps], pa.string())
-
-    def _label(self, step: int, level: int) -> str:
-        grid = self._grid(level)
-        here, there = number_text(grid.point(step)), number_text(grid.point(step + 1))
-        first, last = self._ends(level) if self.open_ends else (None, None)
-        if step in (first, last):
-            return ANY if first == last else f"< {there}" if step == first else f">= {here}"
-        return f"[{here}, {there})"
+        return pa.array([None if step is None else _label(grid, step, ends) for step in steps], pa.string())
 
     def _ends(self, level: int) -> tuple[int | None, int | None]:
         """Return the steps of the first and the last interval, where the domain has a bound."""
         grid, stored = self._grid(level), int if self.domain.type is Type.INTEGER else float
         first, last = (None if end is None else grid.step(stored(end)) for end in self.domain.bounds)
         return first, last
+
+    def _open(self, level: int) -> tuple[int | None, int | None]:
+        """Return the steps of those intervals whose labels say that they are open."""
+        return self._ends(level) if self.open_ends else (None, None)
 
     def _steps(self, level: int) -> range | None:
         first, last = self._ends(level)
@@ -169,7 +168,8 @@ class Intervals(Hierarchy):
         steps = self._steps(level) if level else None
         if steps is None:
             return self.domain.members() if level == 0 else None
-        return pa.array([self._grid(level).point(step) for step in steps], self.domain.storage)
+        grid = self._grid(level)
+        return pa.array([grid.point(step) for step in steps], self.domain.storage)
 
     def _generalize(self, value: str, level: int) -> str | None:
         if level == 0:
@@ -177,7 +177,17 @@ class Intervals(Hierarchy):
         number = parse(value, self.domain.type)
         if not isinstance(number, int | float) or not holds(self.domain, number):
             return None
-        return self._label(self._grid(level).step(number), level)
+        grid = self._grid(level)
+        return _label(grid, grid.step(number), self._open(level))
+
+
+def _label(grid: NumberGrid, step: int, ends: tuple[int | None, int | None]) -> str:
+    """Return the label of one interval; the first and the last of `ends` say that they are open."""
+    here, there = number_text(grid.point(step)), number_text(grid.point(step + 1))
+    first, last = ends
+    if step in ends:
+        return ANY if first == last else f"< {there}" if step == first else f">= {here}"
+    return f"[{here}, {there})"
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from incrowd.core.unit import Unit
 from incrowd.criteria.demand import form_assumptions
 from incrowd.errors import Infeasible, InvalidParameter
 from incrowd.methods.perturbation.shared.frame import Numbers, Places, RowFrame, weight_of, weights_of
+from incrowd.methods.perturbation.shared.grouping import Grouping, blocks, gower, mdav, mdav_of, optimal
 from incrowd.methods.perturbation.shared.masks import GroupedMask, MaskInput, need_numbers
 from incrowd.methods.perturbation.shared.output import MaskCheck, MaskPicture
 from incrowd.methods.perturbation.shared.steps import (
@@ -37,8 +38,6 @@ from incrowd.verifier.check import Problem
 _ROUNDING = 1e-9  # means are compared up to this, relative to the largest value
 _BLOCK = 1024
 """Rows that are grouped at once: the work grows with the square of the rows of a block."""
-Distance = Callable[[Numbers, Numbers], Numbers]
-"""The distance of each row from one row."""
 
 
 class GroupingRule(StrEnum):
@@ -209,19 +208,20 @@ class Microaggregation(GroupedMask):
     def _numbered(self, outer: Places, rows: Numbers, categories: tuple[bool, ...] = ()) -> Places:
         """Return for each row the number of its group, made within the outer groups."""
         number, groups = np.empty(len(rows), np.int64), 0
+        grouped = self._grouping(len(rows), categories)
         order = np.argsort(outer, kind="stable")
         for members in np.split(order, np.flatnonzero(np.diff(outer[order])) + 1):
             for block in blocks(rows[members], max(_BLOCK, 4 * self.k)):
                 places = members[block]
-                for group in self._grouped(rows[places], categories):
+                for group in grouped(rows[places], self.k):
                     number[places[group]] = groups
                     groups += 1
         return number
 
-    def _grouped(self, rows: Numbers, categories: tuple[bool, ...]) -> list[Places]:
+    def _grouping(self, rows: int, categories: tuple[bool, ...]) -> Grouping:
         if self.grouping == "univariate":
-            return optimal(rows[:, 0], self.k)
-        return mdav(rows, self.k, squared if self.grouping == "mdav" else _gower(np.array(categories)))
+            return lambda values, k: optimal(values[:, 0], k)
+        return mdav_of(rows) if self.grouping == "mdav" else partial(mdav, distance=gower(np.array(categories)))
 
     def _categories(self, schema: Schema) -> tuple[str, ...]:
         return tuple(
@@ -254,17 +254,6 @@ def _scaled(frame: RowFrame, name: str, categories: tuple[str, ...], grouping: s
     return scaled
 
 
-def _gower(categories: np.ndarray) -> Distance:
-    """Return Gower's distance: for numbers how far apart they are, for categories whether they differ."""
-
-    def distance(rows: Numbers, center: Numbers) -> Numbers:
-        away = np.abs(rows - center)
-        distances: Numbers = np.where(categories, away > 0, away).sum(axis=1)
-        return distances
-
-    return distance
-
-
 def _means(values: Numbers, group: Places, weights: Numbers) -> Numbers:
     means: Numbers = (np.bincount(group, values * weights) / np.bincount(group, weights))[group]
     return means
@@ -280,90 +269,6 @@ def _modes(values: pa.Array, group: Places) -> pa.Array:
     first = np.flatnonzero(np.diff(pairs[order] // width, prepend=-1))
     modes = (pairs[order] % width)[first]
     return encoded.dictionary.take(pa.array(modes[group]))
-
-
-def squared(rows: Numbers, center: Numbers) -> Numbers:
-    """Return the squared distances of rows from one row.
-
-    >>> squared(np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros(2)).tolist()
-    [0.0, 25.0]
-    """
-    away = rows - center
-    distances: Numbers = np.einsum("ij,ij->i", away, away)
-    return distances
-
-
-def mdav(rows: Numbers, k: int, distance: Distance = squared) -> list[Places]:
-    """Return groups of k to 2k − 1 rows around the rows that lie farthest out; fewer than 2k rows are one group.
-
-    Source: Domingo-Ferrer & Torra 2005.
-
-    >>> [group.tolist() for group in mdav(np.array([[1.0], [9.0], [2.0], [8.0]]), 2)]
-    [[0, 2], [1, 3]]
-    """
-    remaining = np.arange(len(rows), dtype=np.int64)
-    groups = []
-    while len(remaining) >= 2 * k:
-        candidates = rows[remaining]
-        first = int(np.argmax(distance(candidates, candidates.mean(axis=0))))
-        farthest = int(np.argmax(distance(candidates, candidates[first])))
-        for end in [first, farthest] if len(remaining) >= 3 * k else [first]:
-            near = _nearest(distance(rows[remaining], candidates[end]), k)
-            groups.append(remaining[near])
-            remaining = np.delete(remaining, near)
-    return [*groups, remaining] if len(remaining) else groups
-
-
-def blocks(rows: Numbers, most: int) -> Iterator[Places]:
-    """Yield blocks of at most `most` rows, halved repeatedly at the median of the widest column."""
-    waiting = [np.arange(len(rows), dtype=np.int64)]
-    while waiting:
-        block = waiting.pop()
-        if len(block) <= most:
-            yield block
-            continue
-        values = rows[block]
-        widest = int(np.argmax(values.max(axis=0) - values.min(axis=0)))
-        order = np.argsort(values[:, widest], kind="stable")
-        waiting += [block[order[len(order) // 2 :]], block[order[: len(order) // 2]]]
-
-
-def optimal(values: Numbers, k: int) -> list[Places]:
-    """Return the groups of at least k values with the least squared differences from their means.
-
-    The shortest path over the sorted values, whose groups have k to 2k − 1 of them (Hansen & Mukherjee 2003).
-
-    >>> [group.tolist() for group in optimal(np.array([1.0, 9.0, 2.0, 8.0, 10.0]), 2)]
-    [[0, 2], [3, 1, 4]]
-    """
-    order = np.argsort(values, kind="stable").astype(np.int64)
-    number = len(order)
-    if number < 2 * k:
-        return [order] if number else []
-    ascending = values[order] - values.mean()
-    sums, squares = (np.concatenate(([0.0], np.cumsum(ascending**power))) for power in (1, 2))
-    cost, start = np.full(number + 1, np.inf), np.zeros(number + 1, np.int64)
-    cost[0] = 0.0
-    sizes = np.arange(k, 2 * k)
-    for end in range(k, number + 1):
-        starts = end - sizes[: max(0, end - k + 1)] if end < 2 * k else end - sizes
-        within = squares[end] - squares[starts] - (sums[end] - sums[starts]) ** 2 / (end - starts)
-        total = cost[starts] + within
-        best = int(np.argmin(total))
-        cost[end], start[end] = total[best], starts[best]
-    groups, end = [], number
-    while end:
-        groups.append(order[start[end] : end])
-        end = int(start[end])
-    return groups[::-1]
-
-
-def _nearest(distances: Numbers, k: int) -> Places:
-    """Return the places of the k smallest distances, of equal ones the first."""
-    edge = np.partition(distances, k - 1)[k - 1]
-    below = np.flatnonzero(distances < edge)
-    equal = np.flatnonzero(distances == edge)[: k - len(below)]
-    return np.sort(np.concatenate([below, equal]))
 
 
 class AggregateCheck(MaskCheck):

@@ -338,4 +338,12 @@ def _rules_out_null(part: exp.Expr) -> bool:
         leaves = [
             inner for leaf in leaves for inner in (leaf.iter_expressions() if isinstance(leaf, _LOGIC) else [leaf])
         ]
-    return all(leaf.find(exp.Column) is not None for leaf in leaves)
+    return all(side.find(exp.Column) is not None for leaf in leaves for side in _comparisons(leaf))
+
+
+def _comparisons(leaf: exp.Expr) -> list[exp.Expr]:
+    """Return the comparisons that a condition is made of: 4 NOT BETWEEN x AND 3 holds where x is missing."""
+    if not isinstance(leaf, exp.Between):
+        return [leaf]
+    ends = (leaf.args["low"], leaf.args["high"])
+    return [exp.LTE(this=leaf.this.copy(), expression=end.copy()) for end in ends]

@@ -82,6 +82,8 @@ class Renderer:
     def _templates(self) -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
 
+        from incrowd.drawing.templates import TemplateCache
+
         made = Environment(
             loader=PackageLoader(__package__ or "", "templates"),
             autoescape=True,
@@ -89,6 +91,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
+        made.bytecode_cache = TemplateCache(__file__, made)
         made.filters |= {"address": urlencode, "number": _number, "raised": text, "up": _up, "down": _down}
         return made
 

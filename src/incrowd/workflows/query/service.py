@@ -19,6 +19,7 @@ from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, SourceUnavailable
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.declarations import DeclarationAnswer, declared_columns, rowless_query
+from incrowd.queries.language.periods import first_period
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.policy import Policy
@@ -149,7 +150,9 @@ class QueryService:
         Raise SourceUnavailable where rows cannot be read.
         """
         context = Context(self.planner.catalog, None)
-        relations = [relation for relation in self.planner.catalog.relations if relation.askable]
+        tables = self.planner.catalog.relations
+        relations = [relation for relation in tables if relation.askable]
+        relations += [one for relation in tables if (one := first_period(relation)) is not None]
         with available():
             self.planner.tables.load([table_rows(relation, context).query for relation in relations])
         with suppress(LedgerUnavailable):  # whoever reads the history is told

@@ -382,6 +382,8 @@ def _identity(certificate: Certificate) -> tuple[tuple[str, str], ...]:
 def _templates() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
+    from incrowd.drawing.templates import TemplateCache
+
     environment = Environment(
         loader=PackageLoader(__package__ or "", "."),
         autoescape=True,
@@ -391,6 +393,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.bytecode_cache = TemplateCache(__file__, environment)
     environment.globals |= {
         "table": table,
         "framed": framed,
