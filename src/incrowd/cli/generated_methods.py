@@ -51,7 +51,7 @@ def keep_generated_methods(verb: str) -> None:
 
 def _read(place: Path) -> dict[str, CodeType]:
     try:
-        kept = marshal.loads(read_compiled(place) or b"")  # noqa: S302 - as trusted as compiled modules
+        stored = marshal.loads(read_compiled(place) or b"")  # noqa: S302 - as trusted as compiled modules
     except (EOFError, ValueError, TypeError):
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return stored if isinstance(stored, dict) else {}

@@ -50,16 +50,23 @@ class Codebook:
         return len(self._marks if self._places is None else self._places) + _RESERVED
 
     def codes(self, marks: pa.Array) -> Codes:
-        """Return the code of each mark; a new mark gets a new code."""
-        coded = marks.dictionary_encode()
+        """Return the code of each mark; a new mark gets a new code.  Arrow would tell -0.0 from 0.0: one number here.
+
+        >>> from incrowd.core.domain import Numbers, Type
+        >>> from incrowd.core.schema import Column
+        >>> book = Codebook(Recoding(Column("cost", Numbers(type=Type.DECIMAL)), 0))
+        >>> book.codes(pa.array([0.0, -0.0, 1.5])).tolist()
+        [2, 2, 3]
+        """
+        coded = (pc.add(marks, 0.0) if pa.types.is_floating(marks.type) else marks).dictionary_encode()
         plain = pc.cast(coded.dictionary, self._plain)
         if self._places is None and len(self._marks) > _MANY * len(plain):
             self._places = {mark: place for place, mark in enumerate(self._marks.to_pylist())}
-        codes = self._found(plain) if self._places is None else self._placed(plain.to_pylist(), self._places)
+        codes = self._extended(plain) if self._places is None else self._placed(plain.to_pylist(), self._places)
         result: Codes = (codes + np.int32(_RESERVED))[coded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _found(self, marks: pa.Array) -> Codes:
+    def _extended(self, marks: pa.Array) -> Codes:
         places = pc.index_in(marks, value_set=self._marks)
         fresh = np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))
         codes: Codes = pc.fill_null(places, 0).to_numpy(zero_copy_only=False).astype(np.int32)
