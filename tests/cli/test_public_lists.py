@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from incrowd.core.domain import Text
+from incrowd.core.hierarchy.text import Classification
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.hierarchies.build import LISTED_KINDS, HierarchyRequest
 from incrowd.workflows.hierarchies.public_lists import LISTS, from_list
@@ -89,3 +91,10 @@ def test_words_of_a_language_are_public_and_need_no_value_of_the_rows(run: Runne
     text = (tmp_path / "draft.yaml").read_text(encoding="utf-8")
     assert all(public in text for _, public in WORDS.values())
     assert "derived: rows" not in text.split("columns:", 1)[1]
+
+
+def test_chapters_that_policies_name_are_those_of_the_list_of_the_who() -> None:
+    listed = from_list(HierarchyRequest("diagnosis", "icd-10")).column.hierarchy
+    named = Classification(Text(), "icd-10")
+    pairs = {(listed.generalize(code, 3), named.generalize(code, 2)) for code in listed.labels(1) or ()}
+    assert len(pairs) == len({chapter for chapter, _ in pairs}) == len({chapter for _, chapter in pairs}) == 22

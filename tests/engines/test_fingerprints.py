@@ -271,3 +271,18 @@ def test_sets_in_lists_and_in_text_have_the_same_marks() -> None:
     assert (
         marks({"ills": [["flu", "gout"], []]}, schema).content != marks({"ills": [["flu"], ["gout"]]}, schema).content
     )
+
+
+def test_a_column_of_a_value_for_each_row_has_the_fingerprint_of_its_values() -> None:
+    schema = Schema((Column("age", type=Type.INTEGER), Column("zip")))
+    rows: dict[str, list[Any]] = {
+        "age": [str(number) for number in range(50)] + ["x", None],
+        "zip": [f"0{number}" for number in range(52)],
+    }
+    plain, coded = RowFingerprints(schema, KEY), RowFingerprints(schema, KEY)
+    for start in (0, 13, 26, 39):  # after the first batch each value is hashed as it comes
+        batch = pa.record_batch({name: values[start : start + 13] for name, values in rows.items()})
+        plain.add(batch)
+        columns = [column.dictionary_encode() for column in batch.columns]
+        coded.add(pa.RecordBatch.from_arrays(columns, names=batch.schema.names))
+    assert plain.marks().content == coded.marks().content

@@ -163,6 +163,11 @@ LEDGER = (
             "if not rows:",
         ),
         (
+            "workflows/policy/ledger_stores.py",
+            "if ledger.moved_to() is not None and not unfinished and _is_missing(target):",
+            "if False:",
+        ),
+        (
             "store/verify.py",
             "if (link.kind == ARRIVED) != (self.last is not None and self.last.kind == MOVED):",
             "if False:",
@@ -553,6 +558,15 @@ SERIES = (
             "workflows/release/running.py",
             "return frozenset(digest for digest, labels in times.items() if len(labels) >= most)",
             "return frozenset(digest for digest, labels in times.items() if len(labels) > most)",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/workflows/series/test_withdrawals.py -k alike",
+        (
+            "methods/histograms/continual/counting.py",
+            "texts = [item.labels() for item in classes]",
+            "texts = [item.values() for item in classes]",
         ),
     ),
     *area(

@@ -235,7 +235,7 @@ LEARNING = (
     ),
     *area(
         "stream",
-        "tests/replay/test_tables.py tests/theorems/test_trees.py -k stream_or_sample",
+        "tests/replay/test_tables.py tests/theorems/test_trees.py -k stream_or_sample_or_moves_one_sum",
         (
             "methods/learning/shared/streaming.py",
             "total += FINE * added(codes[:, column], times, size)",

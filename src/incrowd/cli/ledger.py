@@ -230,7 +230,7 @@ class MoveOptions:
     ]
     why: Why
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Move it although charges are not concluded: no process is at work.")
+        bool, typer.Option("--unfinished", help="No process is at work: move it with open charges, or finish.")
     ] = False
     who: Who = None
     ledger: Address = None

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +29,7 @@ Bits = NDArray[np.uint64]
 
 _BASE = 0x9E3779B97F4A7C15  # odd, so that it has an inverse modulo 2^64
 _INVERSE = pow(_BASE, -1, 2**64)
+_POWERS = 2**19  # powers that are computed once: enough for most chunks of texts
 _CHUNK = 2**14  # texts at a time; their bytes are held as an array
 
 
@@ -90,6 +92,15 @@ def _polynomial(text: pa.Array) -> Bits:
 
 
 def _powers(base: int, size: int) -> Bits:
+    return _first_powers(base)[:size] if size <= _POWERS else _computed_powers(base, size)
+
+
+@cache
+def _first_powers(base: int) -> Bits:
+    return _computed_powers(base, _POWERS)
+
+
+def _computed_powers(base: int, size: int) -> Bits:
     powers = np.full(size, base, np.uint64)
     powers[:1] = 1
     return np.cumprod(powers)

@@ -79,6 +79,11 @@ def as_dictionary(array: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, NDArray[
     return array.dictionary, indices.to_numpy(zero_copy_only=False)
 
 
+def is_wide(dictionary: pa.Array, rows: int) -> bool:
+    """Whether so many of the rows have a value of their own that a dictionary of such rows does not pay."""
+    return 2 * len(dictionary) > rows
+
+
 def canonical(values: pa.Array) -> pa.Array:
     """Return the one way in which each stored value is written.
 

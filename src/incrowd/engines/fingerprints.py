@@ -25,7 +25,7 @@ from pyarrow import compute as pc
 
 from incrowd.core.domain import Type
 from incrowd.core.fingerprints import Bits, BottomK, SourceFingerprint, value_bits
-from incrowd.core.reading import as_dictionary, canonical, read
+from incrowd.core.reading import as_dictionary, canonical, is_wide, read
 from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Rows
 from incrowd.engines.readers.plain import is_list, plain
@@ -263,6 +263,8 @@ class _Marked:
         self._salt = int(salts[2])
         self._dictionary: pa.Array | None = None
         self._table = np.zeros(0, np.uint64)
+        self._wide = False
+        """Whether nearly each row had a value of its own so far: then values are hashed as they come."""
 
     def bits(self, array: pa.Array) -> Bits:
         """Return the bits of each row's value as the declared type; an unreadable value counts as missing."""
@@ -270,9 +272,12 @@ class _Marked:
             array = pc.binary_join(array.cast(pa.list_(pa.string())), self._separator)
         if self._stored_as_declared(array.type):
             return self._of(array)
+        if self._wide and pa.types.is_string(array.type):
+            return self._of(self._typed(array))
         values, indices = as_dictionary(array)
         if indices is None:
             return self._of(self._typed(values))
+        self._wide = is_wide(values, len(array))
         if self._dictionary is None or not self._dictionary.equals(values):
             self._table = np.append(self._of(self._typed(values)), self._missing)
             self._dictionary = values

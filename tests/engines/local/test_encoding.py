@@ -21,7 +21,7 @@ from incrowd.core.hierarchy.text import Prefix
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Column, Missing, Schema
 from incrowd.engines.local.counting import CountTally
-from incrowd.engines.local.encoding import Codebook, Encoder, RowKeys, encoded
+from incrowd.engines.local.encoding import Codebook, Encoder, RowKeys, TextEncoder
 from incrowd.engines.local.engine import LOCAL, LocalEngine
 from incrowd.engines.local.views import KeyedRows
 from incrowd.engines.readers.delimited import Delimited
@@ -106,7 +106,7 @@ def test_a_codebook_of_dates_gives_back_dates_in_order() -> None:
 
 def keyed(table: pa.Table, cells: Cells, size: int, in_memory: int) -> KeyedRows:
     rows = KeyedRows(Batches(table, size), RowKeys(cells, in_memory))
-    for batch in map(encoded, rows.batches(cells.reads)):
+    for batch in map(TextEncoder(), rows.batches(cells.reads)):
         rows.keys.add(batch)
     return rows
 
@@ -177,8 +177,8 @@ def test_marks_are_the_same_whether_keys_are_kept_or_not(tmp_path: Path) -> None
 def test_a_release_parses_its_text_once(tmp_path: Path) -> None:
     csv.write_csv(people(), tmp_path / "people.csv")
     policy = written(POLICY, tmp_path)
-    read = Delimited.read
-    with patch.object(Delimited, "read", autospec=True, side_effect=read) as reads:
+    read = Delimited._parse
+    with patch.object(Delimited, "_parse", autospec=True, side_effect=read) as reads:
         published = release_to(str(tmp_path / "people.csv"), policy, Destination(tmp_path / "out", "csv"))
     assert [call.args[0].path.name for call in reads.call_args_list] == ["people.csv", "data.csv"]  # and what it wrote
     assert len(published.release.result) > 0

@@ -6,11 +6,14 @@ import csv
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from incrowd.core.domain import Type
 from incrowd.core.table import SourceOptions
 from incrowd.engines.readers import delimited
 from incrowd.engines.readers.sources import Source, open_source
@@ -300,3 +303,25 @@ def test_a_first_line_without_an_end_is_no_open_quote(tmp_path: Path) -> None:
     output = refusal(tmp_path, "x" * 300_000)
     assert "the first line is longer than 262144 bytes" in output
     assert "quote" not in output
+
+
+@pytest.mark.parametrize(
+    ("content", "options"),
+    [
+        ("zip,age\n021,7\n\n945,\nNA,x\n", {}),
+        ("zip\n" + "\n".join(f"{number % 7:03d}" for number in range(90)) + "\nsum\n", {"totals": ("sum",)}),
+        ("fee;day\n0,5;1.2.2020\n1.000;3.4.2020\n", {"decimal": ",", "types": {"fee": Type.DECIMAL}}),
+        ('a,b\n"x\ny",1\n"q""r",2\n', {}),
+    ],
+)
+def test_cells_read_as_dictionaries_are_the_same_cells(
+    content: str, options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for block in (delimited.BLOCK_BYTES, 48):
+        monkeypatch.setattr(delimited, "BLOCK_BYTES", block)
+        source = opened(tmp_path, content, **options)
+        coded = list(source.coded_batches(source.names))
+        assert [list(row.values()) for batch in coded for row in batch.to_pylist()] == rows_of(source)
+        for column in (column for batch in coded for column in batch.columns):
+            if pa.types.is_dictionary(column.type):
+                assert set(column.dictionary.to_pylist()) == set(column.to_pylist()) - {None}, "and no other value"

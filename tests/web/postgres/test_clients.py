@@ -218,6 +218,16 @@ def test_psycopg_asks_with_parameters_of_every_type_in_text_and_binary(address: 
     assert str(here.queries.asked[-1].terms.epsilon) == "1/10"
 
 
+def test_lists_of_texts_are_parameters_of_queries_and_of_the_catalog(address: str, here: Server) -> None:
+    with psycopg.connect(address) as connection:
+        listed = connection.execute(
+            "SELECT relname FROM pg_class WHERE relname = ANY(%s)", (["births", 'Köln, "Mitte"'],)
+        ).fetchall()
+        assert listed == [("births",)]
+        connection.execute(f"{SQL} HAVING sex = ANY(%s)", (["f", "x y"],))
+    assert here.queries.asked[-1].sql.endswith("""HAVING sex = ANY('{f,"x y"}')""")
+
+
 def test_psycopg_prepares_describes_and_goes_on_after_an_error(address: str) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         for _ in range(2):

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet as pq
 from scipy.optimize import Bounds
 
 from incrowd.cli.main import main
@@ -93,6 +95,24 @@ def test_a_workbook_with_merged_labels_over_its_columns_is_read(tmp_path: Path) 
     book.save(tmp_path / "t.xlsx")
     verdict = judge_published(read_published(str(tmp_path / "t.xlsx")), 1)
     assert disclosed(verdict) == {"A, ženy": 8}
+    assert not any("sheet" in note for note in verdict.notes)
+    book.create_sheet("II").append(["Okres", "celkem"])
+    book.save(tmp_path / "t.xlsx")
+    (note,) = (note for note in read_published(str(tmp_path / "t.xlsx")).notes if "sheet" in note)
+    assert note.endswith("is not known: II")
+
+
+def test_columns_without_a_name_or_a_cell_hide_nothing(tmp_path: Path) -> None:
+    verdict = judged(tmp_path, "Title;;;;\n;2022;2023;Sum;\nA;5;7;12;\nB;*;6;11;\nSum;10;13;23;\nnote;;;;\n")
+    assert disclosed(verdict) == {"B, 2022": 5}
+    assert len(verdict.hidden) == 1
+
+
+def test_a_table_in_parquet_is_read(tmp_path: Path) -> None:
+    columns = {"r": ["A", "B", "Total"], "M": [10, None, 42], "F": [12, 15, 27], "Total": [22, None, 69]}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    verdict = judge_published(read_published(str(tmp_path / "t.parquet")))
+    assert disclosed(verdict) == {"B, M": 32, "B, Total": 47}
 
 
 def test_combinations_that_have_no_cell_are_not_called_hidden(tmp_path: Path) -> None:
@@ -117,6 +137,7 @@ def test_a_hidden_number_beside_its_percentage_is_named(tmp_path: Path) -> None:
     text = "Region,M,% M,F,% F,Total\nN,x,x,x,x,20\nS,x,57.7%,x,x,52\nTotal,42,58.3%,30,41.7%,72\n"
     verdict = judged(tmp_path, text, smallest=1)
     assert verdict.shares == ("S, M",)
+    assert not verdict.passed
     assert verdict.sentence == "Do not publish this: 1 hidden number stands beside a percentage that is shown."
     assert judged(tmp_path, text.replace("57.7%", "x"), smallest=1).passed
     stacked = "Region,Number,,Percent,\n,M,F,M,F\nN,x,x,40,60\nS,9,8,53,47\n"

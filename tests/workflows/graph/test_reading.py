@@ -14,6 +14,7 @@ from pyarrow import parquet as pq
 from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, SourceInvalid, SourceUnreadable
 from incrowd.methods.graphs.shared.steps import TOGETHER
 from incrowd.workflows.graph.profile import graph_of
+from incrowd.workflows.graph.reading import NodeIds
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
@@ -248,3 +249,14 @@ def test_a_policy_is_of_a_table_or_of_a_graph(tmp_path: Path) -> None:
         release(pa.table({"id": ["ann"], "club": ["a"]}), policy)
     with pytest.raises(InvalidParameter, match="of a table"):
         release_graph(PEOPLE, Destination(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    "ids", [["7", "0", "12", "3"], ["7", "0", "012", "3"], ["7", "0", "12", "9" * 18], ["a", "7"], []]
+)
+def test_ids_that_are_numbers_are_found_as_texts_are(ids: list[str]) -> None:
+    named = ["7", "07", "0", "-7", "+7", " 7", "12", "012", "9" * 18, "9" * 25, "3", "", "a", "1e1", "7.0"]
+    nodes = NodeIds(pa.array(ids, pa.string()))
+    for values in ([*named, None], named, [name for name in named if name.isdecimal()], ["7", "12", "0", "1000000"]):
+        expected = [ids.index(value) if value in ids else -1 for value in values]
+        assert nodes.places(pa.array(values, pa.string())).tolist() == expected

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.domain import Type
 from incrowd.core.keys import Codes, Keys, Layout
-from incrowd.core.reading import as_dictionary, read
+from incrowd.core.reading import as_dictionary, is_wide, read
 from incrowd.core.recoding import LEFT_OUT, Classes, Recoding
 from incrowd.core.schema import Schema
 from incrowd.engines.unnamed_file import UnnamedFile
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from incrowd.engines.fingerprints import RowFingerprints
 
 _RESERVED = 2  # the codes of values outside the domain and of missing values
+_MANY = 16  # marks for each that comes: more of them are slower to hash again than to look up one by one
 
 
 class Codebook:
@@ -39,24 +40,41 @@ class Codebook:
 
     def __init__(self, recoding: Recoding) -> None:
         self._recoding = recoding
-        self._places: dict[object, int] = {}
         storage = recoding.column.domain.storage
         self._plain = pa.int32() if storage == pa.date32() else storage  # days are numbered: no object for each
+        self._marks = pa.array([], self._plain)
+        self._places: dict[object, int] | None = None
+        """The place of each mark, once there are many more marks than come at a time; Arrow hashes all each time."""
 
     def __len__(self) -> int:
-        return len(self._places) + _RESERVED
+        return len(self._marks if self._places is None else self._places) + _RESERVED
 
     def codes(self, marks: pa.Array) -> Codes:
         """Return the code of each mark; a new mark gets a new code."""
-        coded, places = marks.dictionary_encode(), self._places
-        plain = pc.cast(coded.dictionary, self._plain).to_pylist()
-        codes = [places.setdefault(mark, len(places) + _RESERVED) for mark in plain]
-        result: Codes = np.array(codes, np.int32)[coded.indices.to_numpy(zero_copy_only=False)]
+        coded = marks.dictionary_encode()
+        plain = pc.cast(coded.dictionary, self._plain)
+        if self._places is None and len(self._marks) > _MANY * len(plain):
+            self._places = {mark: place for place, mark in enumerate(self._marks.to_pylist())}
+        codes = self._found(plain) if self._places is None else self._placed(plain.to_pylist(), self._places)
+        result: Codes = (codes + np.int32(_RESERVED))[coded.indices.to_numpy(zero_copy_only=False)]
         return result
+
+    def _found(self, marks: pa.Array) -> Codes:
+        places = pc.index_in(marks, value_set=self._marks)
+        fresh = np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))
+        codes: Codes = pc.fill_null(places, 0).to_numpy(zero_copy_only=False).astype(np.int32)
+        codes[fresh] = np.arange(len(self._marks), len(self._marks) + len(fresh))
+        if len(fresh):
+            self._marks = pa.concat_arrays([self._marks, marks.take(pa.array(fresh))])
+        return codes
+
+    @staticmethod
+    def _placed(marks: list[object], places: dict[object, int]) -> Codes:
+        return np.array([places.setdefault(mark, len(places)) for mark in marks], np.int32)
 
     def classes(self) -> tuple[Classes, Codes]:
         """Return the classes in the order of their marks, and the final code of each provisional one."""
-        marks = pa.array(self._places, self._plain)
+        marks = self._marks if self._places is None else pa.array(self._places, self._plain)
         order = pc.array_sort_indices(marks).to_numpy()
         final = np.empty(len(self), np.int32)
         final[order + _RESERVED] = np.arange(len(order))
@@ -234,14 +252,27 @@ class MarksAndKeys:
         return pa.DictionaryArray.from_arrays(places, read(values, kind).values)
 
 
-def encoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the batch with each column of text as a dictionary, so that later passes read each value once.
+class TextEncoder:
+    """Encodes text for later passes, so that they read each value once; but not where nearly each row has its own.
 
-    >>> encoded(pa.record_batch({"zip": ["021", "021"]})).column("zip").dictionary.to_pylist()
-    ['021']
+    >>> encoder, rows = TextEncoder(), pa.record_batch({"zip": ["021", "021", "021", "945"], "id": list("abcd")})
+    >>> [str(encoder(rows).schema.types[1]) for _ in range(2)]
+    ['dictionary<values=string, indices=int32, ordered=0>', 'string']
     """
-    arrays = [array.dictionary_encode() if pa.types.is_string(array.type) else array for array in batch.columns]
-    return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if arrays else batch
+
+    def __init__(self) -> None:
+        self._wide: set[str] = set()
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the batch with columns of text as dictionaries."""
+        arrays = []
+        for name, array in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_string(array.type) and name not in self._wide:
+                array = array.dictionary_encode()  # noqa: PLW2901
+                if is_wide(array.dictionary, len(array)):
+                    self._wide.add(name)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, names=batch.schema.names) if arrays else batch
 
 
 def _is_text(kind: pa.DataType) -> bool:

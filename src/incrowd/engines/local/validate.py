@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from incrowd.core.table import Progress, Rows
 from incrowd.core.unit import Unit
 from incrowd.core.words import counted
 from incrowd.engines.fingerprints import RowFingerprints
-from incrowd.engines.local.encoding import MarksAndKeys, encoded
+from incrowd.engines.local.encoding import MarksAndKeys, TextEncoder
 from incrowd.engines.local.views import KeyedRows
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
@@ -255,8 +255,7 @@ def validate(
     done, bad = 0, {column: BadCells(check, spelling) for column, check in checks.items()}
     try:
         columns = list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))
-        batches = rows.batches(columns)
-        for batch in batches if marks is None else map(encoded, batches):
+        for batch in rows.batches(columns) if marks is None else _coded(rows, columns):
             for column, cells in bad.items():
                 bad[column] = cells.more(batch.column(column), range(done, done + batch.num_rows))
             done += batch.num_rows
@@ -272,6 +271,11 @@ def validate(
             raise
         return listed
     return Findings(done, tuple(cells.problem(column, lined) for column, cells in bad.items() if cells.times))
+
+
+def _coded(rows: Rows, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Return the rows with columns of text as dictionaries, as several passes read them."""
+    return map(TextEncoder(), rows.coded_batches(columns) if isinstance(rows, Source) else rows.batches(columns))
 
 
 def expected_rows(rows: Rows) -> int | None:

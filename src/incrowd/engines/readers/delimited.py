@@ -22,6 +22,7 @@ from incrowd.engines.readers.spelling import UNCLEANED, ColumnCleaner, Spelling
 from incrowd.errors import SourceUnreadable
 
 BLOCK_BYTES = 1 << 23  # the longest row, and what is parsed at a time
+_CODED = pa.dictionary(pa.int32(), pa.string())
 _END = "\x03end of rows\x03"
 _TOO_LONG = f"a row of more than {BLOCK_BYTES:,} characters, the longest that is read; perhaps a line break is missing"
 _OPEN_QUOTE = "a quote is opened here and never closed"
@@ -74,11 +75,18 @@ class Delimited:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Parse the file block by block; an error names the first faulty line."""
+        return self._read(columns, pa.string())
+
+    def coded(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Parse the file with columns as dictionaries, in half the time of making these from cells."""
+        return self._read(columns, pa.string() if is_guarded(self.path) else _CODED)
+
+    def _read(self, columns: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
         failed = False
         try:
             first = self.names[:1] if self.totals or not columns else ()
             parsed = list(dict.fromkeys((*columns, *first)))
-            for batch in _within(self._parse(parsed), int(self.dialect.header)):
+            for batch in _within(self._parse(parsed, kind), int(self.dialect.header)):
                 rows = self._without_totals(batch).select(list(columns))
                 yield self._plain(rows) if columns else rows
         except (pa.ArrowException, UnicodeError, _QuoteOpen):
@@ -90,8 +98,9 @@ class Delimited:
     def _without_totals(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if not self.totals:
             return batch
-        labels = pc.utf8_trim_whitespace(batch.column(self.names[0]))
-        return batch.filter(pc.invert(pc.is_in(labels, value_set=pa.array(self.totals, pa.string()))))
+        labels = pc.utf8_trim_whitespace(batch.column(self.names[0]).cast(pa.string()))
+        left_out = pc.is_in(labels, value_set=pa.array(self.totals, pa.string()))
+        return _used(batch.filter(pc.invert(left_out))) if pc.any(left_out).as_py() else batch
 
     def _plain(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return cells in the plain spelling; text without the guard that the file's name tells of."""
@@ -122,7 +131,7 @@ class Delimited:
             return None
         return round(self.path.stat().st_size / self.dialect.row_bytes)
 
-    def _parse(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _parse(self, columns: list[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
         with pa.PythonFile(self._bytes(), mode="r") as stream:
             reader = arrow_csv.open_csv(
                 stream,
@@ -137,7 +146,7 @@ class Delimited:
                     newlines_in_values=bool(self.dialect.quote),
                 ),
                 convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(columns, pa.string()),
+                    column_types=dict.fromkeys(columns, kind),
                     include_columns=columns,
                     null_values=list(self.nulls),
                     strings_can_be_null=True,
@@ -220,14 +229,25 @@ def _within(batches: Iterator[pa.RecordBatch], header: int) -> Iterator[pa.Recor
     for batch in batches:
         if last is not None:
             if last.num_rows > header:
-                yield last.slice(header)
+                yield _part(last, header, last.num_rows - header)
             header = max(header - last.num_rows, 0)
         last = batch
     rows = last.num_rows - 1 if last is not None else -1
     if last is None or any(column[rows].as_py() != _END for column in last.columns):
         raise _QuoteOpen
     if rows > header:
-        yield last.slice(header, rows - header)
+        yield _part(last, header, rows - header)
+
+
+def _part(batch: pa.RecordBatch, start: int, size: int) -> pa.RecordBatch:
+    """Return some rows, without the values of the header and the end row."""
+    return batch if size == batch.num_rows else _used(batch.slice(start, size))
+
+
+def _used(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the rows with those values in their dictionaries that occur in them."""
+    coded = (c.dictionary_decode().dictionary_encode() if pa.types.is_dictionary(c.type) else c for c in batch.columns)
+    return pa.RecordBatch.from_arrays(list(coded), names=batch.schema.names)
 
 
 def open_delimited(path: Path, options: SourceOptions, content: bytes | None = None) -> Delimited:

@@ -304,10 +304,13 @@ def spelled_as_declared(texts: pa.Array, kind: Type, spelling: Spelling) -> pa.A
     >>> spelled_as_declared(pa.array(["0,5", None, "0,5"]), Type.DECIMAL, Spelling(",")).to_pylist()
     ['0.5', None, '0.5']
     """
-    if kind in (Type.TEXT, Type.BOOLEAN) or spelling == PLAIN:
+    was_coded = pa.types.is_dictionary(texts.type)
+    if not was_coded and (kind in (Type.TEXT, Type.BOOLEAN) or spelling == PLAIN):
         return spelling.plain(texts, kind)
     coded = texts.dictionary_encode()
-    return spelling.plain(coded.dictionary, kind).take(coded.indices)
+    values = coded.dictionary
+    plain = spelling.plain(values, kind)
+    return texts if was_coded and plain is values else plain.take(coded.indices)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from incrowd.web.postgres.statements import (
     setting_of,
     statements_of,
 )
-from incrowd.web.postgres.values import SIZES, TEXT, BadValue, decoded, encoded
+from incrowd.web.postgres.values import SIZES, TEXT, BadValue, decoded, encoded_column
 
 _MOST_PREPARED = 200
 """Statements and portals that one connection has at once."""
@@ -309,9 +309,10 @@ def _rows(
     first: int = 0,
     most: int = 0,
 ) -> Iterator[bytes]:
-    types = [type_ for _, type_ in columns or ()]
-    for row in result.rows[first : first + most if most else None]:
-        values = zip(row, types, strict=True)
-        yield m.data_row(
-            [encoded(value, type_, bool(_format(formats, at))) for at, (value, type_) in enumerate(values)]
-        )
+    rows = result.rows[first : first + most if most else None]
+    if not rows:
+        return
+    typed = zip(zip(*rows, strict=True), columns or (), strict=True)
+    parts = [encoded_column(values, type_, bool(_format(formats, at))) for at, (values, (_, type_)) in enumerate(typed)]
+    for row in zip(*parts, strict=True):
+        yield m.data_row(row)

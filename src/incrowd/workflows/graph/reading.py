@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from incrowd.core.graph import Ends, Graph, arc_keys, arcs, keys_of, simple
 from incrowd.core.nearest import IdIndex
@@ -26,6 +27,8 @@ from incrowd.workflows.policy.policy import Policy
 
 _ROWS = 2**21
 """About the number of edges held as text at once."""
+_FEW_NUMBERS, _SPARSE = 2**20, 8  # a table of places for numbers up to the first, or so many times the nodes
+_TENS = 10 ** np.arange(1, 19, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +121,10 @@ def withheld_edges(policy: Policy, rows: GraphRows) -> Ends:
     if place.kind is None or not place.connect.kinds:
         return np.zeros((0, 2), np.int64)
     ids = _text(_table(rows.nodes, (place.id,)).column(place.id))
-    declared, pairs = pa.array(place.connect.kinds, pa.string()), [np.zeros((0, 2), np.int64)]
+    nodes, declared, pairs = NodeIds(ids), pa.array(place.connect.kinds, pa.string()), [np.zeros((0, 2), np.int64)]
     for edges in _stretches(rows.edges, place.edge_columns):
         others = edges.filter(pc.invert(pc.is_in(_text(edges.column(place.kind)), value_set=declared)))
-        ends = np.stack([_places(_text(others.column(name)), ids) for name in place.ends], axis=1)
+        ends = np.stack([nodes.places(_text(others.column(name))) for name in place.ends], axis=1)
         pairs.append(ends[(ends >= 0).all(axis=1) & (ends[:, 0] != ends[:, 1])].astype(np.int64))
     return simple(np.concatenate(pairs), len(ids))
 
@@ -150,9 +153,10 @@ def read_graph(policy: Policy, rows: GraphRows) -> Graph:
 def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
     """Return the places of the two ends of every edge that counts, and its kind; some rows at a time."""
     codes: dict[str | None, int] = {}
+    nodes = NodeIds(ids)
     pairs, kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
     for edges in _counting_edges(source, place):
-        pairs.append(np.stack([_places(_text(edges.column(name)), ids) for name in place.ends], axis=1))
+        pairs.append(np.stack([nodes.places(_text(edges.column(name))) for name in place.ends], axis=1))
         kinds.append(_codes(edges, place, codes))
     return np.concatenate(pairs), np.concatenate(kinds)
 
@@ -227,8 +231,49 @@ def _text(column: pa.ChunkedArray) -> pa.Array:
     return plain.cast(pa.string())
 
 
-def _places(values: pa.Array, ids: pa.Array) -> Any:
-    return pc.index_in(values, value_set=ids).fill_null(-1).to_numpy(zero_copy_only=False)
+class NodeIds:
+    """The ids of all nodes, by which places of nodes are found; ids that are whole numbers are found as such.
+
+    >>> NodeIds(pa.array(["7", "0", "12"])).places(pa.array(["12", "012", "7", "x", None])).tolist()
+    [2, -1, 0, -1, -1]
+    >>> NodeIds(pa.array(["7", "0", "12"])).places(pa.array(["12", "012", "7"])).tolist()
+    [2, -1, 0]
+    """
+
+    def __init__(self, ids: pa.Array) -> None:
+        self._ids = ids
+        numbers = _numbers(ids)
+        self._table: NDArray[np.int32] | None = None
+        if (
+            numbers is not None
+            and numbers.max(initial=0) < max(_FEW_NUMBERS, _SPARSE * len(ids))
+            and (numbers >= 0).all()
+        ):
+            self._table = np.full(int(numbers.max(initial=0)) + 2, -1, np.int32)
+            self._table[numbers] = np.arange(len(ids), dtype=np.int32)
+
+    def places(self, values: pa.Array) -> NDArray[np.int32]:
+        """Return the place of each node that is named, −1 where there is none."""
+        numbers = None if self._table is None else _numbers(values)
+        if self._table is None or numbers is None:
+            places: NDArray[np.int32] = (
+                pc.index_in(values, value_set=self._ids).fill_null(-1).to_numpy(zero_copy_only=False)
+            )
+            return places
+        last = len(self._table) - 1  # no node has it
+        return self._table[np.where((numbers < 0) | (numbers > last), last, numbers)]
+
+
+def _numbers(texts: pa.Array) -> NDArray[np.int64] | None:
+    """Return whole numbers, −1 where one is not written as it should be; None where texts are no whole numbers."""
+    if texts.null_count:
+        return None
+    try:
+        numbers: NDArray[np.int64] = pc.cast(texts, pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    digits = np.searchsorted(_TENS, numbers, "right") + 1
+    return np.where(digits == pc.binary_length(texts).to_numpy(), numbers, -1)
 
 
 def _codes(edges: pa.Table, place: GraphPlace, codes: dict[str | None, int]) -> Any:

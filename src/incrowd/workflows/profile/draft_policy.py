@@ -300,6 +300,8 @@ def release_text(
         listed_columns = sorted(free, key=lambda column: order[column.name])
         bins = bin_levels(free) if goal is DraftGoal.COUNTS else table_levels(listed_columns, keep) or bin_levels(free)
         absent = [name for name in keep if name not in bins]
+        if absent and absent[0] not in {column.name for column in ranked}:
+            raise InvalidParameter(f"{absent[0]!r} is not released now: decide on its values first.")
         if absent:
             raise InvalidParameter(
                 f"{absent[0]!r} has no place in a table of counts: it takes {_DIMENSIONS} columns with at most "

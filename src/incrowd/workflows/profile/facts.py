@@ -312,6 +312,7 @@ class ColumnLearners:
 
     def _without_totals(self, array: pa.Array) -> pa.Array:
         """Note the labels of sums in the first column, and return it without them: they are no values of it."""
+        array = array.dictionary_encode() if pa.types.is_string(array.type) else array
         values, _ = as_dictionary(array)
         if not pa.types.is_string(values.type):
             return array

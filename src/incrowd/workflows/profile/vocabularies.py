@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from incrowd.core.domain import Type
@@ -208,13 +210,25 @@ def _calendar_words(language: str) -> tuple[tuple[str, ...], ...]:
         from babel import Locale
     except ImportError:
         return ()
-    locale = Locale(language)
+    own = _own_words(language)
+    if own is None:  # they are those of another language
+        locale = Locale(language)
+        own = {"days": locale.days, "months": locale.months}
     lists = [
-        words[use][width]
+        (own[what].get(use) or {}).get(width) or own[what]["format"][width]
         for width, use in product(("wide", "abbreviated"), ("stand-alone", "format"))
-        for words in (locale.days, locale.months)
+        for what in ("days", "months")
     ]
     return tuple(tuple(str(names[place]) for place in sorted(names)) for names in lists)
+
+
+def _own_words(language: str) -> dict[str, Any] | None:
+    """Return the words that the package Babel has in the file of a language; to merge it with all others takes long."""
+    from babel.localedata import resolve_locale_filename
+
+    with Path(resolve_locale_filename(language)).open("rb") as file:
+        words: dict[str, Any] = pickle.load(file)  # noqa: S301 - a part of the package
+    return words if all("format" in words.get(what, {}) for what in ("days", "months")) else None
 
 
 def common_labels(name: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...] | None:

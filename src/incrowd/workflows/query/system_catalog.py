@@ -18,6 +18,7 @@ from incrowd.engines.sql.sandbox import Sandbox
 from incrowd.errors import QueryRefused, UnknownTable
 from incrowd.queries.declarations import DeclarationAnswer
 from incrowd.queries.language.reading import QUIET
+from incrowd.queries.language.spellings import array_texts
 from incrowd.workflows.query.system_tables import (
     DATABASE,
     EMPTY,
@@ -48,6 +49,7 @@ _MACROS = {
     "version": ("", f"'PostgreSQL {SERVER_VERSION} (incrowd)'"),
     "current_schemas": ("b", f"['pg_catalog', '{SCHEMA}']"),
     "pg_is_in_recovery": ("", "false"),
+    "pg_my_temp_schema": ("", "0"),
     "pg_backend_pid": ("", "0"),
     "inet_server_addr": ("", "CAST(NULL AS VARCHAR)"),
     "pg_postmaster_start_time": ("", "CAST(NULL AS VARCHAR)"),
@@ -212,6 +214,10 @@ def _node(node: exp.Expr, visitor: Visitor) -> exp.Expr:
             return exp.column(node.this.copy(), node.args["table"].copy())
         case exp.Cast():
             return _cast(node)
+        case exp.EQ() if (
+            isinstance(node.expression, exp.Any) and (texts := array_texts(node.expression.this)) is not None
+        ):
+            return exp.In(this=node.this, expressions=[exp.Literal.string(text) for text in texts])
         case exp.Anonymous() if node.name.lower() == "pg_backend_pid":
             return exp.Literal.number(visitor.process)
         case exp.Anonymous() if node.name.lower() in _MACROS or node.name.lower() in (*_ALWAYS, *_NULLS):

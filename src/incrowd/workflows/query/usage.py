@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.budget import Amount
+from incrowd.accounting.budget import Amount, plain
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import AnalystShare, Entry, Overview
 from incrowd.governance.access_list import AccessList
@@ -102,8 +102,8 @@ def _latest(audit: Audit) -> Iterator[dict[str, Any]]:
 def _remaining(overview: Overview) -> Iterator[RemainingBudget]:
     for status in overview.datasets:
         left = status.left
-        rest = (None, None) if left is None else (str(left.epsilon), str(left.delta))
-        yield RemainingBudget(status.dataset, str(status.totals.spent.epsilon), *rest)
+        rest = (None, None) if left is None else (plain(left.epsilon), plain(left.delta))
+        yield RemainingBudget(status.dataset, plain(status.totals.spent.epsilon), *rest)
 
 
 def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]]) -> Iterator[UserUsage]:
@@ -115,8 +115,8 @@ def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]])
     for name in sorted(names):
         tokens = tuple(grant.id for grant in working if grant.holder.name == name)
         spent = tuple(
-            f"{share.dataset}: epsilon {share.spent.epsilon}"
-            + ("" if share.allowance is None else f" of {share.allowance.limit.epsilon}")
+            f"{share.dataset}: epsilon {plain(share.spent.epsilon)}"
+            + ("" if share.allowance is None else f" of {plain(share.allowance.limit.epsilon)}")
             + _of_month(share)
             for share in overview.shares
             if share.analyst == name
@@ -129,8 +129,8 @@ def _of_month(share: AnalystShare) -> str:
     if share.allowance is None or share.allowance.month is None:
         return ""
     spending = share.spending
-    spent = f"{spending.epsilon} in {spending.month}" if spending.month else "nothing yet"
-    return f", at most {share.allowance.month} a month ({spent})"
+    spent = f"{plain(spending.epsilon)} in {spending.month}" if spending.month else "nothing yet"
+    return f", at most {plain(share.allowance.month)} a month ({spent})"
 
 
 def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:
@@ -140,7 +140,7 @@ def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:
         stored = answers.named(str(entry.body["release"]))
         analyst = entry.body["analyst"] or EVERYONE
         questions = () if stored is None else stored.questions
-        yield PaidQuery(entry.at[:_MINUTE], analyst, str(_cost(entry).epsilon), entry.kind == "repeat", questions)
+        yield PaidQuery(entry.at[:_MINUTE], analyst, plain(_cost(entry).epsilon), entry.kind == "repeat", questions)
 
 
 def _cost(entry: Entry) -> Amount:

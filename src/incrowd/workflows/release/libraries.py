@@ -11,12 +11,12 @@ from incrowd.workflows.registry import check_of, names, picture_of
 _NEEDED = (
     "cryptography.hazmat.primitives.ciphers",
     "encodings.unicode_escape",
-    "jinja2",
     "pyarrow.acero",
     "pyarrow.csv",
     "pyarrow.dataset",
     "pyarrow.parquet",
     "pyarrow.substrait",
+    "incrowd.drawing.templates",
     "incrowd.engines.writers.files",
 )
 """Modules that are imported where they are used, because not every command uses them."""

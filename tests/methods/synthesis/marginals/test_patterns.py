@@ -21,8 +21,8 @@ from incrowd.methods.synthesis.marginals.model import Zero, ZeroTable
 from incrowd.methods.synthesis.marginals.patterns import (
     Distance,
     NoisyPattern,
-    Pattern,
     PatternKind,
+    ValuePattern,
     counted_cells,
     distance_starts,
 )
@@ -60,9 +60,9 @@ STAYS: dict[str, Any] = {
     },
 }
 PATTERNS = (
-    Pattern(PatternKind.WEEKDAY, ("a",), tuple(range(7))),
-    Pattern(PatternKind.ROUND, ("a",), (1000, 500, 100, 50, 10, 5)),
-    Pattern(PatternKind.DISTANCE, ("a", "b"), distance_starts(60)),
+    ValuePattern(PatternKind.WEEKDAY, ("a",), tuple(range(7))),
+    ValuePattern(PatternKind.ROUND, ("a",), (1000, 500, 100, 50, 10, 5)),
+    ValuePattern(PatternKind.DISTANCE, ("a", "b"), distance_starts(60)),
 )
 
 
@@ -119,13 +119,13 @@ def test_a_law_of_distances_ends_where_noise_begins() -> None:
     """Without it a twentieth of the noise of long distances would be stays of years."""
     starts = distance_starts(700)
     counts = np.array([400, 300, 200, 100, 60, *[30, -28] * len(starts)][: len(starts)])
-    law = NoisyPattern(Pattern(PatternKind.DISTANCE, ("a", "b"), starts), counts, Fraction(20)).distances()
+    law = NoisyPattern(ValuePattern(PatternKind.DISTANCE, ("a", "b"), starts), counts, Fraction(20)).distances()
     assert law is not None
     chances = np.array(law.chances)
     assert chances[5:].max() == 0
     assert chances[:5].argmax() == 0
     assert abs(chances.sum() - 1) < 1e-9
-    nothing = NoisyPattern(Pattern(PatternKind.DISTANCE, ("a", "b"), starts), 0 * counts, Fraction(20))
+    nothing = NoisyPattern(ValuePattern(PatternKind.DISTANCE, ("a", "b"), starts), 0 * counts, Fraction(20))
     assert nothing.distances() is None
 
 
@@ -147,7 +147,7 @@ def test_faint_tails_give_way_where_a_sum_needs_them() -> None:
     st.sampled_from(PATTERNS),
 )
 def test_a_row_moves_a_pattern_by_its_weight_in_one_cell(
-    others: list[tuple[int, int, int]], row: tuple[int, int, int], pattern: Pattern
+    others: list[tuple[int, int, int]], row: tuple[int, int, int], pattern: ValuePattern
 ) -> None:
     """The sensitivity that the price of patterns rests on; a code of -1 or beyond the values is no value."""
 

@@ -314,12 +314,12 @@ def sampled(expected_rows: int | None, delta: Fraction | None) -> Recipe:
     def fit(task: LearningTask, rows: SampledRecords, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
         (step,) = steps
         assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
-        known = len(task.outputs)
+        classes = len(task.outputs)
 
         def off(records: Records, scores: Integers, turn: tuple[int, int]) -> Integers:
-            return column_residuals(records, known, scores, turn)
+            return column_residuals(records, classes, scores, turn)
 
-        descent = SampleDescent(known, _outputs(task), off, 0.5)
+        descent = SampleDescent(classes, _outputs(task), off, 0.5)
         tables, _, total = descent.follow(task.sizes, rows, step, coins)
         scores = Scores(np.zeros(_outputs(task)), tables).paired
         return fitted_scores(scores, task, total or float(expected_rows or 0))

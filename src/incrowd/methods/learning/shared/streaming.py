@@ -126,12 +126,12 @@ def _first_scale(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int
 
 @dataclass(frozen=True, eq=False)
 class SampleDescent:
-    """How samples are followed: how many classes of the target are known, the outputs, and the residuals of a turn.
+    """How samples are followed: how many classes the target has, the outputs, and the residuals of a turn.
 
     `curvature` says how fast residuals change with scores at most: a step is divided by it.
     """
 
-    known: int
+    classes: int
     outputs: int
     residuals: Callable[[Records, Integers, tuple[int, int]], Integers]
     curvature: float
@@ -148,7 +148,7 @@ class SampleDescent:
         flat, mean = (np.zeros((starts[-1], self.outputs)) for _ in range(2))
         counts = np.concatenate(
             [
-                noisy(column_counts(rows.sample(step.rate, coins), self.known, place), step.scale, coins) / FINE
+                noisy(column_counts(rows.sample(step.rate, coins), self.classes, place), step.scale, coins) / FINE
                 for place in range(len(sizes))
             ]
         )

@@ -18,7 +18,7 @@ from incrowd.core.domain import Type
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.words import counted
-from incrowd.drawing.markup import EMPTY, Description, table
+from incrowd.drawing.markup import EMPTY, Description, joined, table, tag
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Outcome, Tabular
@@ -455,4 +455,28 @@ class LinkedPicture(Picture):
         lines = [
             [name, f"{rows:,}", f"{float(error):.1%} ± {float(margin):.1%}"] for name, rows, error, margin in parts
         ]
-        return table(title, ["table", "rows", "error"], lines)
+        errors = table(title, ["table", "rows", "error"], lines)
+        constraints = _constraints(statement.basis.need(MeasureLinked))
+        return joined([errors, *([] if constraints is None else [constraints]), tag("p", _UNKNOWN)])
+
+
+_UNKNOWN = (
+    "What the models cannot know: what rows of one person have in common beyond what the rows above and the one before "
+    "explain, what depends on columns that were not measured together, and what no noisy count shows."
+)
+_SHOWN = 12
+
+
+def _constraints(measure: MeasureLinked) -> Markup | None:
+    """Return what is declared of every row of each table, and the order of sequences; None where nothing is."""
+    lines = [
+        [level.table, text]
+        for level in measure.levels
+        for text in (
+            *map(str, level.constraints or ()),
+            *(f"never {zero}" for zero in level.zeros or ()),
+            *([] if level.ascending is None else [f"{level.ascending} never falls within a parent"]),
+        )
+    ]
+    part = f": the first {_SHOWN} of {len(lines):,}" if len(lines) > _SHOWN else ""
+    return table(f"True of every row{part}", ["table", "constraint"], lines[:_SHOWN]) if lines else None

@@ -20,7 +20,7 @@ from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
 from incrowd.methods.synthesis.marginals.detail import FinerPieces, drawn_number, on_a_line
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import ZeroTable, merged_zeros, require_possible
-from incrowd.methods.synthesis.marginals.patterns import Pattern, PatternKind
+from incrowd.methods.synthesis.marginals.patterns import PatternKind, ValuePattern
 
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
@@ -75,7 +75,7 @@ def _ascending(level: Level, classes: Sequence[Classes]) -> ZeroTable | None:
     return ZeroTable((own, previous), now < before)
 
 
-def patterns_in(single: Marginals, classes: tuple[Classes, ...], rules: TableRules) -> tuple[Pattern, ...]:
+def patterns_in(single: Marginals, classes: tuple[Classes, ...], rules: TableRules) -> tuple[ValuePattern, ...]:
     """Return the patterns of a table; none whose later column is the order of a sequence, which it would break."""
     return tuple(
         pattern

@@ -19,7 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
-from incrowd.methods.synthesis.marginals.patterns import Pattern
+from incrowd.methods.synthesis.marginals.patterns import ValuePattern
 from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, MeasuredTable, pattern_sentence
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class MeasuredLevel:
     constraints: tuple[NumberConstraint, ...] | None = None
     details: tuple[BinColumn, ...] | None = None
     ascending: str | None = None
-    patterns: tuple[Pattern, ...] | None = None
+    patterns: tuple[ValuePattern, ...] | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:

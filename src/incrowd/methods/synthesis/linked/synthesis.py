@@ -30,7 +30,7 @@ from incrowd.methods.synthesis.marginals.model import Codes, PriorTable
 from incrowd.methods.synthesis.marginals.patterns import (
     Distance,
     NoisyPattern,
-    Pattern,
+    ValuePattern,
     distances_of,
     measured_patterns,
 )
@@ -70,7 +70,7 @@ class PublicSearch:
     pieces: Mapping[str, FinerPieces]
     detail: Fraction
     classes: tuple[Classes, ...] = ()
-    patterns: tuple[Pattern, ...] = ()
+    patterns: tuple[ValuePattern, ...] = ()
 
     @property
     def detail_rho(self) -> tuple[Fraction, Fraction]:
@@ -221,8 +221,8 @@ class Synthesis:
             faint=rules.faint,
             targets=frozenset(level.targets),
         )
-        known = known_tables(level, above, first, work.cells)
-        search = LinkedSearch(true, limits, reach, self.coins, first, above, known, prior=start)
+        tree = known_tables(level, above, first, work.cells)
+        search = LinkedSearch(true, limits, reach, self.coins, first, above, tree, prior=start)
         return search.adaptive(work.shares(len(first), reach))
 
     def evaluated(self, work: PublicSearch, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:

@@ -41,8 +41,8 @@ class JointNumbers:
         numbers = dict[str, Codes]()
         for pair, distance in self.distances.items():
             own = [self.ranges[name] for name in pair], [self.codes[name] for name in pair]
-            drawn = distant_steps(*own, distance, chance, self.groups.get(pair[0]))
-            numbers |= dict(zip(pair, drawn, strict=True))
+            steps = distant_steps(*own, distance, chance, self.groups.get(pair[0]))
+            numbers |= dict(zip(pair, steps, strict=True))
         for name in sorted(self.codes.keys() - numbers.keys(), key=self._place):
             number_range, codes = self.ranges[name], self.codes[name]
             if self._kinds(name) == {ConstraintKind.UNIQUE}:
@@ -120,13 +120,13 @@ def distant_steps(
         low, weights = ranges[0].law(one)
         high, shares = ranges[1].law(other)
         above = _above(distance, low, (high, shares)).sum(axis=1) * weights
-        first[rows] = low[_drawn(np.broadcast_to(above, (1, len(low))), len(rows), chance)]
+        first[rows] = low[_chosen(np.broadcast_to(above, (1, len(low))), len(rows), chance)]
     if group is not None:
         first[both] = rising(first[both], codes[0][both], group[both])
     for (_, other), rows in _alike(both, codes):
         high, shares = ranges[1].law(other)
         for part in np.array_split(rows, 1 + len(rows) * len(high) // _ROOM):
-            second[part] = high[_drawn(_above(distance, first[part], (high, shares)), len(part), chance)]
+            second[part] = high[_chosen(_above(distance, first[part], (high, shares)), len(part), chance)]
     return first, second
 
 
@@ -149,7 +149,7 @@ def _above(distance: NumberRange, first: Codes, second: tuple[Codes, Floats]) ->
     return np.where(weights.sum(axis=1, keepdims=True) > 0, weights, even)
 
 
-def _drawn(weights: Floats, rows: int, chance: np.random.Generator) -> Codes:
+def _chosen(weights: Floats, rows: int, chance: np.random.Generator) -> Codes:
     """Return for each row a place, drawn by its line of weights or by the only one."""
     ends = np.cumsum(weights, axis=1)
     aim = chance.random(rows) * ends[:, -1]

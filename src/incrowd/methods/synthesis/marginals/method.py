@@ -42,7 +42,7 @@ from incrowd.methods.synthesis.marginals.model import merged_zeros, require_poss
 from incrowd.methods.synthesis.marginals.output import SyntheticPicture, SyntheticRows
 from incrowd.methods.synthesis.marginals.patterns import (
     NoisyPattern,
-    Pattern,
+    ValuePattern,
     distances_of,
     measured_patterns,
     patterns_of,
@@ -148,11 +148,11 @@ class Marginals(Method):
         }
         return {place: own for place, own in pieces.items() if own is not None}
 
-    def patterns(self, classes: tuple[Classes, ...]) -> tuple[Pattern, ...]:
+    def patterns(self, classes: tuple[Classes, ...]) -> tuple[ValuePattern, ...]:
         """Return the small tables that are also measured: of weekdays, round numbers and distances."""
         return patterns_of(classes, self.pieces(classes), DeclaredConstraints.of(self, classes).numbers)
 
-    def detail_rho(self, patterns: Sequence[Pattern]) -> tuple[Fraction, Fraction]:
+    def detail_rho(self, patterns: Sequence[ValuePattern]) -> tuple[Fraction, Fraction]:
         """Return what all finer pieces may cost together, and what all patterns."""
         detail = self.detail * self.rho
         return (detail * (1 - PATTERNS), detail * PATTERNS) if patterns else (detail, Fraction(0))

@@ -48,7 +48,7 @@ class PatternKind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Pattern:
+class ValuePattern:
     """One small table: what it counts, of which columns, and where its cells start.
 
     For round numbers the cells are multiples of each start but of none before, and the last cell has all others.
@@ -76,9 +76,9 @@ class Pattern:
     def cells(self, numbers: Sequence[Codes]) -> Codes:
         """Return the cell of each row, given whole numbers of its columns; -1 for none.
 
-        >>> Pattern(PatternKind.ROUND, ("pay",), (100, 10)).cells([np.array([0, 30, 200, 7])]).tolist()
+        >>> ValuePattern(PatternKind.ROUND, ("pay",), (100, 10)).cells([np.array([0, 30, 200, 7])]).tolist()
         [-1, 1, 0, 2]
-        >>> days = Pattern(PatternKind.DISTANCE, ("from", "to"), (0, 1, 4))
+        >>> days = ValuePattern(PatternKind.DISTANCE, ("from", "to"), (0, 1, 4))
         >>> days.cells([np.array([5, 5]), np.array([8, 4])]).tolist()
         [1, -1]
         """
@@ -96,7 +96,7 @@ class Pattern:
 
 def patterns_of(
     classes: Sequence[Classes], pieces: Mapping[int, FinerPieces], constraints: Sequence[NumberConstraint]
-) -> tuple[Pattern, ...]:
+) -> tuple[ValuePattern, ...]:
     """Return the patterns that are counted, from what is declared: of columns that have finer pieces."""
     own = {classes[place].recoding.column.name: (classes[place], pieces[place]) for place in pieces}
     listed = {name: item for name, item in own.items() if drawn_number(item[0]) and _listed(item[0])}
@@ -109,18 +109,18 @@ def _listed(classes: Classes) -> bool:
     return Recoding(classes.recoding.column, 0).classes is not None
 
 
-def _of_column(name: str, classes: Classes, pieces: FinerPieces) -> Pattern | None:
+def _of_column(name: str, classes: Classes, pieces: FinerPieces) -> ValuePattern | None:
     """Return the pattern of a column by itself; whole numbers that are counted one by one need none."""
     numbers, kind = range_of(classes), classes.recoding.column.type
     if kind is Type.DATE:
-        return Pattern(PatternKind.WEEKDAY, (name,), tuple(range(_WEEK)))
+        return ValuePattern(PatternKind.WEEKDAY, (name,), tuple(range(_WEEK)))
     span = int(numbers.values.sum())
     grains = tuple(grain for grain in _GRAINS if span >= _COARSE * grain)
     several = kind is Type.INTEGER and len(pieces.starts or ()) < span
-    return Pattern(PatternKind.ROUND, (name,), grains) if several and grains else None
+    return ValuePattern(PatternKind.ROUND, (name,), grains) if several and grains else None
 
 
-def _distances(ranges: Mapping[str, NumberRange], constraints: Sequence[NumberConstraint]) -> list[Pattern]:
+def _distances(ranges: Mapping[str, NumberRange], constraints: Sequence[NumberConstraint]) -> list[ValuePattern]:
     """Return the distances of ordered pairs of days or whole numbers, of which neither is in another constraint."""
     named = [name for constraint in constraints for name in constraint.columns]
     pairs = [item.columns for item in constraints if item.kind is ConstraintKind.ORDER and len(item.columns) == 2]
@@ -130,7 +130,7 @@ def _distances(ranges: Mapping[str, NumberRange], constraints: Sequence[NumberCo
             continue
         most = int(ranges[second].end - ranges[first].starts[0]) - 1
         if max(int(ranges[name].values.max()) for name in (first, second)) <= _WIDEST and most > 0:
-            patterns.append(Pattern(PatternKind.DISTANCE, (first, second), distance_starts(most)))
+            patterns.append(ValuePattern(PatternKind.DISTANCE, (first, second), distance_starts(most)))
     return patterns
 
 
@@ -155,7 +155,7 @@ def values_of(classes: Classes) -> Codes:
 
 
 def measured_patterns(
-    patterns: Sequence[Pattern], classes: Sequence[Classes], count: Count, noise: tuple[Fraction, Coins]
+    patterns: Sequence[ValuePattern], classes: Sequence[Classes], count: Count, noise: tuple[Fraction, Coins]
 ) -> tuple[NoisyPattern, ...]:
     """Count each pattern with noise of a scale; `count` counts rows by single values of some columns."""
     named, (scale, coins) = {item.recoding.column.name: item for item in classes}, noise
@@ -168,7 +168,7 @@ def measured_patterns(
     return tuple(noisy)
 
 
-def counted_cells(pattern: Pattern, values: Sequence[Codes], codes: Sequence[Codes], times: Codes) -> Codes:
+def counted_cells(pattern: ValuePattern, values: Sequence[Codes], codes: Sequence[Codes], times: Codes) -> Codes:
     """Return the table of a pattern: rows by codes of single values, each so many times; none where one is missing."""
     present = np.logical_and.reduce([(own >= 0) & (own < len(v)) for own, v in zip(codes, values, strict=True)])
     numbers = [v[own[present]] for own, v in zip(codes, values, strict=True)]
@@ -188,7 +188,7 @@ class Distance:
 class NoisyPattern:
     """The noisy table of a pattern, and the scale of its noise."""
 
-    pattern: Pattern
+    pattern: ValuePattern
     counts: Codes
     scale: Fraction
 
@@ -196,7 +196,7 @@ class NoisyPattern:
         """Return how much fuller each phase of the week is than an even one; a phase within the noise is empty.
 
         >>> counts = np.array([900, 4, 900, 900, 900, 900, 900])
-        >>> noisy = NoisyPattern(Pattern(PatternKind.WEEKDAY, ("day",), tuple(range(7))), counts, Fraction(10))
+        >>> noisy = NoisyPattern(ValuePattern(PatternKind.WEEKDAY, ("day",), tuple(range(7))), counts, Fraction(10))
         >>> noisy.weekdays().round(2).tolist()
         [1.17, 0.0, 1.17, 1.17, 1.17, 1.17, 1.17]
         """
@@ -207,7 +207,7 @@ class NoisyPattern:
     def grains(self) -> tuple[tuple[int, float], ...]:
         """Return which part of the numbers is made a multiple of each grain: where that is clearly not chance.
 
-        >>> pay = Pattern(PatternKind.ROUND, ("pay",), (100, 10))
+        >>> pay = ValuePattern(PatternKind.ROUND, ("pay",), (100, 10))
         >>> NoisyPattern(pay, np.array([120, 875, 5]), Fraction(10)).grains()
         ((100, 0.120603), (10, 0.879397))
         """

@@ -23,7 +23,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
 from incrowd.methods.synthesis.marginals.junction import Columns
-from incrowd.methods.synthesis.marginals.patterns import Pattern
+from incrowd.methods.synthesis.marginals.patterns import ValuePattern
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -108,7 +108,7 @@ class MeasuredTable:
         return table_rho(self.scale, reach) + (Fraction(0) if self.epsilon is None else choice_rho(self.epsilon))
 
 
-def pattern_sentence(patterns: Sequence[Pattern]) -> str:
+def pattern_sentence(patterns: Sequence[ValuePattern]) -> str:
     """Return what is counted of patterns, as a sentence; nothing where there are none."""
     return f" Counted besides: {'; '.join(pattern.words for pattern in patterns)}." if patterns else ""
 
@@ -161,7 +161,7 @@ class MeasureTables(Step):
     contradictions: Contradictions | None = None
     target: str | None = None
     details: tuple[BinColumn, ...] | None = None
-    patterns: tuple[Pattern, ...] | None = None
+    patterns: tuple[ValuePattern, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.rho <= 0 or self.rounds < 1 or self.cells < 1:

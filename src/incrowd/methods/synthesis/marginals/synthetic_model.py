@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.drawing.card import card, facts, plain
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
 from incrowd.methods.shared.model_file import ModelFile
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
 _VERSION = 1
+_LISTED = 12  # columns and tables that a shell shows
 _MOST_ROWS = 10**9  # some gigabytes of rows
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
 
@@ -151,7 +153,7 @@ class ModelColumn:
         return cls(str(plain["name"]), values, numbers, leaves)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticModel(ModelFile):
     """A model with what its columns show: rows can be drawn from it again and again, at no cost."""
 
@@ -172,6 +174,27 @@ class SyntheticModel(ModelFile):
         shuffled = codes[:, chance.permutation(codes.shape[1])]
         arrays = drawn_values(self.columns, (self.constraints, self.distances), shuffled, chance)
         return pa.table(arrays, names=[column.name for column in self.columns])
+
+    def __repr__(self) -> str:
+        return plain("synthetic model", self.facts)
+
+    def _repr_html_(self) -> str:
+        return card("synthetic model", facts(self.facts))
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is, for people."""
+        names = [column.name for column in self.columns]
+        tables = [" × ".join(names[place] for place in clique) for clique in self.model.tree.cliques]
+        return [
+            ("rows", f"about {round(self.model.total):,} in the data; sample(rows) draws any number"),
+            ("columns", ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if names[_LISTED:] else "")),
+            (
+                "tables",
+                ", ".join(tables[:_LISTED]) + (f" and {len(tables) - _LISTED} more" if tables[_LISTED:] else ""),
+            ),
+            *[("every row", str(constraint)) for constraint in self.constraints],
+        ]
 
     @property
     def most_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from incrowd.core.domain import Type
@@ -48,12 +49,14 @@ def show(request: PageRequest) -> PageContent:
         "roles": {str(role): words for role, words in MEANING.items()},
         "types": [str(type_) for type_ in Type],
         "outsides": OUTSIDES,
+        "unfolded": request.value("column"),
         "dataset": _dataset(file),
         "looked": profile is not None,
         "table_rows": None if profile is None else profile.rows,
         "person": None if person is None else person.to_json(),
         "questions": [] if profile is None else _questions(file, profile),
         "nearly": [] if profile is None else _nearly(request, file, profile),
+        "left_out": re.findall(r"^# Not imported: (.+)$", file.text, re.MULTILINE),
         "totals": list(map(str, file.at("source", "totals") or ())),
         "subsets": [] if profile is None else _subsets(profile),
         "notes": [] if profile is None else list(profile.notes),

@@ -17,7 +17,7 @@ from incrowd.core.schema import Column, Role
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.choices import short_level_name
-from incrowd.web.studio.grouping import group_changes, groups_of
+from incrowd.web.studio.grouping import group_changes, groups_of, shelves_of
 from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
@@ -102,6 +102,7 @@ def show(request: PageRequest) -> PageContent:
         "outside": None if sizes is None else _outside(sizes["report"], name),
         "seen": list(file.seen.what),
         "groups": groups_of(file, name),
+        "shelves": shelves_of(groups_of(file, name) or {}),
         "lists": {kind: public.about for kind, public in LISTS.items()},
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)

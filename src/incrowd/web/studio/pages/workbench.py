@@ -19,10 +19,13 @@ from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.web.studio.choices import (
+    PROTECTIONS,
     criteria,
     criteria_changes,
     level_name,
     levels_text,
+    protection,
+    protection_changes,
     table_columns,
     tabled,
     tabled_changes,
@@ -46,6 +49,8 @@ SLIDERS: dict[str, tuple[str, str]] = {
     "delta": ("δ, failure probability", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
     "rate": ("sampling rate", "1/20 1/10 1/5 1/4 1/3 2/5 1/2 3/5 2/3 3/4 4/5 9/10"),
     "k": ("k, minimum size of a class", "2 3 5 7 10 15 20 25 30 40 50 75 100 150 200"),
+    "minimum": ("the smallest count that is published", "2 3 4 5 6 8 10 11 15 20 30 50"),
+    "base": ("the base of rounded numbers", "3 5 7 10 11 20 50"),
     "noise_epsilon": ("ε of the noise on small counts", "0.1 0.2 0.5 1 1.5 2 3 5"),
     "choosing": ("ε for choosing levels, part of ε", "0.01 0.02 0.05 0.1 0.15 0.2 0.3 0.5"),
 }
@@ -73,6 +78,8 @@ def show(request: PageRequest) -> PageContent:
         "lowest": file.at("release", "levels") is None and file.at("release", "lowest") is not None,
         "criteria": criteria(request, file),
         "tabled": tabled(request, file),
+        "protection": protection(request, file),
+        "protections": PROTECTIONS,
         "outcome": None if planned is None else _outcome(planned),
         "problem": problem,
         "changed": bool(changes),
@@ -145,7 +152,7 @@ def _changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
         changes |= provenance(name, file.at("columns", name), request.value("source"), file.seen)
     if moved and file.at("release", "chosen") is not None:
         changes["release", "chosen"] = None  # these are no longer the levels that the look chose
-    return changes | criteria_changes(request, file) | tabled_changes(request, file)
+    return changes | criteria_changes(request, file) | tabled_changes(request, file) | protection_changes(request, file)
 
 
 def _outcome(planned: Forecast) -> dict[str, Any]:

@@ -68,11 +68,19 @@ def layout_of(source: str, options: SourceOptions, exact: Callable[[str | None],
     path = Path(source)
     kind = find_format(path, guessed.format) if path.is_file() and guessed.header else None
     if kind not in ("csv", "excel"):
-        opened = open_source(source, replace(guessed, guesses=()))
+        opened = open_source(source, options)
         table = pa.Table.from_batches(list(opened.batches(opened.names)))
-        return _without_headings([(name,) for name in opened.names], [*zip(*table.to_pydict().values(), strict=True)])
-    records = _text(path, guessed) if kind == "csv" else _sheet(path, guessed)
-    return _without_percentages(_headed(records, guessed.header_row or 1, exact), exact)
+        lines = zip(*(_written(column.to_pylist()) for column in table.columns), strict=True)
+        return _without_percentages(_without_headings([(name,) for name in opened.names], list(lines)), exact)
+    if kind == "csv":
+        return _without_percentages(_headed(_text(path, guessed), guessed.header_row or 1, exact), exact)
+    records, notes = _sheet(path, guessed)
+    layout = _without_percentages(_headed(records, guessed.header_row or 1, exact), exact)
+    return replace(layout, notes=(*notes, *layout.notes))
+
+
+def _written(values: list[object]) -> list[str | None]:
+    return [None if value is None else str(value) for value in values]
 
 
 def _text(path: Path, options: SourceOptions) -> list[Record]:
@@ -87,10 +95,14 @@ def _text(path: Path, options: SourceOptions) -> list[Record]:
     return [(reader.line_num, cells) for cells in reader if any(cells)]
 
 
-def _sheet(path: Path, options: SourceOptions) -> list[Record]:
+def _sheet(path: Path, options: SourceOptions) -> tuple[list[Record], tuple[str, ...]]:
+    """Return the lines of a sheet, and a note if there are others: tables of one workbook are read side by side."""
     sheets = first_rows(path, _MOST_ROWS)
     titles = list(sheets)
-    return list(sheets[titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)])
+    title = titles[0] if options.sheet is None else sheet_title(path, titles, options.sheet)
+    others = ", ".join(other for other in titles if other != title and sheets[other])
+    note = f"only the sheet {title} was examined; what others give away together with it is not known: {others}"
+    return list(sheets[title]), (note,) if others else ()
 
 
 def _headed(records: Sequence[Record], header_row: int, exact: Callable[[str | None], bool]) -> PublishedLayout:
@@ -98,11 +110,9 @@ def _headed(records: Sequence[Record], header_row: int, exact: Callable[[str | N
     start = next((place for place, (number, _) in enumerate(records) if number >= header_row), None)
     if start is None:
         raise SourceUnreadable("the file is empty: there is not even a header line. Is this the right file?")
-    rest = [cells for _, cells in records[start:]]
-    width = max(map(len, rest[:2]))
-    lines = [[*cells, *[""] * width][:width] for cells in rest]
-    above = _stripped(records[start - 1][1] if start else (), width)
-    head, below = _stripped(rest[0], width), _stripped(rest[1] if len(rest) > 1 else (), width)
+    above, *lines = _rectangle([records[start - 1][1] if start else (), *(cells for _, cells in records[start:])])
+    head, below = _stripped(lines[0]), _stripped(lines[1] if len(lines) > 1 else [""] * len(lines[0]))
+    above = _stripped(above)
     some = [name for name in head[1:] if name]
     doubled = len(set(some)) < len(some)
     unnamed = not below[0] and any(text and not name for name, text in zip(head[1:], below[1:], strict=True))
@@ -113,9 +123,16 @@ def _headed(records: Sequence[Record], header_row: int, exact: Callable[[str | N
     return _without_headings([(name,) for name in named(head)], lines[1:])
 
 
-def _stripped(cells: Cells, width: int) -> list[str]:
-    """Return the labels of a line of the header, as many as there are columns."""
-    return [*((cell or "").strip() for cell in cells), *[""] * width][:width]
+def _rectangle(lines: Sequence[Cells]) -> list[list[str]]:
+    """Return lines of as many cells as the first ones have, without columns that are empty: a line may end with `;`."""
+    width = max(map(len, lines[1:3]))
+    full = [[*(cell or "" for cell in line), *[""] * width][:width] for line in lines]
+    places = [place for place in range(width) if not place or any(line[place].strip() for line in full)]
+    return [[line[place] for place in places] for line in full]
+
+
+def _stripped(cells: Cells) -> list[str]:
+    return [(cell or "").strip() for cell in cells]
 
 
 def _pairs(above: Sequence[str], below: Sequence[str]) -> list[tuple[str, ...]]:
