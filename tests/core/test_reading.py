@@ -4,6 +4,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
@@ -53,7 +54,7 @@ INF = float("inf")
         (pa.array([date(2020, 1, 1), None]), Type.INTEGER, [None, None], [0]),
         (pa.array([0.1, NAN, INF, -0.0]), Type.DECIMAL, [0.1, None, None, 0.0], [2]),
         (pa.array([0.1], pa.float32()), Type.DECIMAL, [0.1], []),
-        (pa.array([0.5], pa.float16()), Type.DECIMAL, [0.5], []),
+        (pa.array(np.array([0.5], np.float16)), Type.DECIMAL, [0.5], []),
         (pa.array([Decimal("733629687.0749130000")]), Type.DECIMAL, [733629687.074913], []),
         (pa.array([3, None]), Type.DECIMAL, [3.0, None], []),
         (pa.array([date(2020, 1, 1)]), Type.DECIMAL, [None], [0]),
