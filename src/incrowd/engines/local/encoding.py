@@ -55,11 +55,11 @@ class Codebook:
         plain = pc.cast(coded.dictionary, self._plain)
         if self._places is None and len(self._marks) > _MANY * len(plain):
             self._places = {mark: place for place, mark in enumerate(self._marks.to_pylist())}
-        codes = self._found(plain) if self._places is None else self._placed(plain.to_pylist(), self._places)
+        codes = self._indexed(plain) if self._places is None else self._placed(plain.to_pylist(), self._places)
         result: Codes = (codes + np.int32(_RESERVED))[coded.indices.to_numpy(zero_copy_only=False)]
         return result
 
-    def _found(self, marks: pa.Array) -> Codes:
+    def _indexed(self, marks: pa.Array) -> Codes:
         places = pc.index_in(marks, value_set=self._marks)
         fresh = np.flatnonzero(places.is_null().to_numpy(zero_copy_only=False))
         codes: Codes = pc.fill_null(places, 0).to_numpy(zero_copy_only=False).astype(np.int32)
