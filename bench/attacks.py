@@ -25,7 +25,10 @@ import resource
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -43,6 +46,7 @@ from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.records.linkage import linkage
 from incrowd.workflows.attack.attack import AttackOrder, attack
 from incrowd.workflows.attack.publication import lookup_of, masks_of
+from tests.attacks import test_counts, test_household_linkage
 from tests.attacks.crowds import pseudonymized, ratings, table_of
 from tests.attacks.households import POLICY, STRONG, WEAK, households
 from tests.attacks.test_histories import changed_ratings
@@ -180,19 +184,45 @@ def peer_rates(people: pa.Table, outsiders: pa.Table, tables: dict[str, Publishe
         return rates
 
 
+def null_case(kind: str, run: int) -> tuple[PublishedTable, Knowledge, pa.Table]:
+    """Return a table of strangers, what is known of people who are not in it, and a control group of the same kind."""
+    seeds = [10_000 + 3 * run + place for place in range(3)]
+    if kind == "counts":
+        people, outsiders, strangers = (test_counts.people(100, seed) for seed in seeds)
+        first, *rest = (test_counts.counted(strangers, columns) for columns in combinations(test_counts.COLUMNS, 3))
+        return replace(first, earlier=tuple(rest)), Knowledge(people, test_counts.COLUMNS), outsiders
+    if kind == "households of four":
+        marked = zip(seeds, "abc", strict=True)
+        people, outsiders, strangers = (test_household_linkage.census(60, seed, mark) for seed, mark in marked)
+        published = PublishedTable(pseudonymized(strangers, "ménage", run), masks={})
+        return published, Knowledge(people, ("âge", "sexe"), "revenu", person="ménage", seed=run), outsiders
+    if kind == "histories":
+        marked = zip(seeds, "abc", strict=True)
+        people, outsiders, strangers = (ratings(150, 100, seed, mark) for seed, mark in marked)
+        knowledge = Knowledge(people, ("film", "rating", "day"), person="who", item="film", trials=100, seed=run)
+        return PublishedTable(pseudonymized(strangers, "who", run)), knowledge, outsiders
+    people, outsiders, strangers = (households(150, seed) for seed in seeds)
+    knowledge = Knowledge(people, KNOWN, SECRET, seed=run)
+    if kind == "two releases":
+        other = masked(WEAK["rounding"], strangers, run)
+        return replace(masked(WEAK["noise"], strangers, run), earlier=(other,)), knowledge, outsiders
+    published = PublishedTable(strangers, masks={}) if kind == "copy" else masked(WEAK[kind], strangers, run)
+    return published, knowledge, outsiders
+
+
 def false_alarms(runs: int) -> None:
     """Attack tables of other people from the same population: every leak is a false alarm."""
-    kinds = ("copy", "noise", "rank-swap")
-    alarms = dict.fromkeys(kinds, 0)
-    done = 0
+    kinds = ("copy", "noise", "rank-swap", "two releases", "counts", "households of four", "histories")
+    alarms, done = dict.fromkeys(kinds, 0), Counter[str]()
     for run in range(runs):
-        people, outsiders, strangers = (households(150, 10_000 + 3 * run + place) for place in range(3))
         kind = kinds[run % len(kinds)]
-        published = PublishedTable(strangers, masks={}) if kind == "copy" else masked(WEAK[kind], strangers, run)
-        report = attack((("table", published),), Knowledge(people, KNOWN, SECRET, seed=run), outsiders, AttackOrder())
+        published, knowledge, outsiders = null_case(kind, run)
+        order = AttackOrder(("similarity", "baskets")) if kind == "histories" else AttackOrder()
+        report = attack((("table", published),), knowledge, outsiders, order)
         alarms[kind] += any(finding.verdict is AttackVerdict.LEAK for finding in report.findings)
-        done += len(report.findings)
-    print(f"{runs} runs, {done} attacks on tables of other people: false alarms {alarms}")
+        done.update(finding.attack for finding in report.findings)
+    print(f"{runs} runs, {done.total()} attacks on tables of other people: false alarms {alarms}")
+    print(", ".join(f"{name} {times}" for name, times in sorted(done.items())))
 
 
 def shifted() -> None:

@@ -1,6 +1,8 @@
 """Claim: a server answers many people at once on a table of a million rows, and one who floods it delays nobody much.
 
-    python -m bench.serving [--rows 1000000] [--clients 16] [--workers 2] [--seconds 20] [--pace 0 0.5]
+    python -m bench.serving [--rows 1000000] [--clients 16] [--workers 2] [--seconds 20] [--pace 0 0.5] [--postgres]
+
+With --postgres all questions come through the PostgreSQL door, by psycopg on connections that stay open.
 
 The question groups a table with several rows of each person by 20 × 50 groups.  A new question is charged, read, made
 noisy, certified, kept and written into the audit log; a repeated one is found and written into the audit log.  With a
@@ -28,22 +30,26 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count, repeat
 from multiprocessing import get_context
 from pathlib import Path
 
 import duckdb
+import psycopg
 
 from incrowd.client import Client
 from incrowd.errors import ServerUnavailable
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessDecision, AccessRole, User
+from tests.ports import free_port
 from tests.web.processes import serving
 
 USUAL = ("--requests-per-minute", "1000000")
 UNLIMITED = (*USUAL, "--queries-per-user", "64", "--queue", "1000")
+BUSY = ("53300", "57P03")
 REFUSED = 0.1
 """Seconds after which a client that was refused asks again."""
 SQL = "SELECT region, age, COUNT(*) AS n, AVG(income) AS mean FROM people WHERE income < {} GROUP BY region, age"
@@ -105,17 +111,46 @@ def used_by(process: int) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def load(client: Client, clients: int, duration: float, numbers: Iterator[int]) -> list[float]:
+@dataclass(frozen=True)
+class Analyst:
+    """A user of the server, by HTTP, or by PostgreSQL's protocol where a port is given."""
+
+    address: str
+    name: str
+    token: str
+    port: int | None = None
+
+    @contextmanager
+    def connection(self) -> Iterator[Callable[[str], object]]:
+        """Yield what asks a question; a server that has too much to do raises ServerUnavailable."""
+        if self.port is None:
+            client = Client(self.address, self.token)
+            yield lambda sql: client.query(sql, epsilon="0.1")
+            return
+        place = f"postgresql://{self.name}:{self.token}@127.0.0.1:{self.port}/incrowd"
+        with psycopg.connect(place, autocommit=True, options="-c incrowd.epsilon=0.1") as connection:
+
+            def ask(sql: str) -> object:
+                try:
+                    return connection.execute(sql.encode()).fetchall()
+                except psycopg.Error as problem:
+                    raise (ServerUnavailable if problem.sqlstate in BUSY else RuntimeError)(str(problem)) from problem
+
+            yield ask
+
+
+def load(client: Analyst, clients: int, duration: float, numbers: Iterator[int]) -> list[float]:
     """Ask for so long, each client one question after the other, and return how long each took."""
     end = time.monotonic() + duration
     times: list[float] = []
 
     def ask() -> None:
-        while time.monotonic() < end:
-            try:
-                times.append(seconds(lambda: client.query(SQL.format(next(numbers)), epsilon="0.1")))
-            except ServerUnavailable:
-                time.sleep(REFUSED)
+        with client.connection() as connection:
+            while time.monotonic() < end:
+                try:
+                    times.append(seconds(lambda: connection(SQL.format(next(numbers)))))
+                except ServerUnavailable:
+                    time.sleep(REFUSED)
 
     with ThreadPoolExecutor(clients) as pool:
         for done in [pool.submit(ask) for _ in range(clients)]:
@@ -135,7 +170,7 @@ def figures(times: list[float], duration: float, used: float) -> str:
     )
 
 
-def flooded(ann: Client, flooder: Client, clients: int, duration: float, numbers: Iterator[int]) -> str:
+def flooded(ann: Analyst, flooder: Analyst, clients: int, duration: float, numbers: Iterator[int]) -> str:
     """Return how much later one analyst's answers come while another asks with many clients."""
     with ProcessPoolExecutor(1, get_context("spawn")) as other, ThreadPoolExecutor(1) as pool:
         alone = other.submit(load, ann, 1, duration, _some(numbers)).result()
@@ -164,24 +199,29 @@ def main() -> None:
     for name, default in (("rows", 1_000_000), ("clients", 16), ("workers", 2), ("seconds", 20)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--pace", nargs="*", default=["0", "0.5"])
+    parser.add_argument("--postgres", action="store_true")
     given = parser.parse_args()
+    port = free_port() if given.postgres else None
+    door = () if port is None else ("--postgres", str(port))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         policy, numbers = prepared(folder, given.rows), count(1)
         access = AccessList.create(f"sqlite:///{folder}/.incrowd/ledger.sqlite")
-        tokens = [
-            access.grant(
-                User(each, AccessRole.ANALYST), access.now() + timedelta(days=1), AccessDecision("bench", "load")
-            ).token
-            for each in ("ann", "bob")
-        ]
+        decision = AccessDecision("bench", "load")
+        tokens = {
+            name: access.grant(User(name, AccessRole.ANALYST), access.now() + timedelta(days=1), decision).token
+            for name in ("ann", "bob")
+        }
         plain, used = floor(folder)
-        print(f"{given.rows:,} rows, {REGIONS} × {AGES} groups, {given.clients} clients, {given.workers} workers")
+        print(
+            f"{given.rows:,} rows, {REGIONS} × {AGES} groups, {given.clients} clients, {given.workers} workers, "
+            f"{'PostgreSQL' if given.postgres else 'HTTP'}"
+        )
         print(f"DuckDB alone: {1000 * plain:.1f} ms, {1 / plain:.0f} a second, {1000 * used:.1f} ms of processor time")
         for pace in given.pace:
-            options = ("--workers", str(given.workers), "--reply-interval", pace, *UNLIMITED)
+            options = ("--workers", str(given.workers), "--reply-interval", pace, *UNLIMITED, *door)
             with serving(policy, *options) as (address, process):
-                ann, bob = (Client(address, token) for token in tokens)
+                ann, bob = (Analyst(address, who, token, port) for who, token in tokens.items())
                 load(ann, given.clients, 5.0, numbers)  # every worker has answered before it counts
                 for kind, asked in (("new questions", numbers), ("repeated ones", repeat(1))):
                     before = used_by(process)
@@ -189,9 +229,9 @@ def main() -> None:
                     print(f"pace {pace} s, {kind}: {figures(times, given.seconds, used_by(process) - before)}")
                 told = flooded(ann, bob, given.clients - 1, given.seconds, numbers)
                 print(f"pace {pace} s, one beside a flood: {told}")
-            usual = ("--workers", str(given.workers), "--reply-interval", pace, *USUAL)
+            usual = ("--workers", str(given.workers), "--reply-interval", pace, *USUAL, *door)
             with serving(policy, *usual) as (address, _):
-                ann, bob = (Client(address, token) for token in tokens)
+                ann, bob = (Analyst(address, who, token, port) for who, token in tokens.items())
                 load(bob, given.clients, 5.0, numbers)
                 told = flooded(ann, bob, given.clients - 1, given.seconds, numbers)
             print(f"pace {pace} s, one beside a flood, at the usual limits: {told}")

@@ -1,6 +1,7 @@
 """Take the pictures of the report and of the studio that the documentation shows, with a browser that needs no screen.
 
 python -m docs.pictures            all of them, into docs/_static
+python -m docs.pictures synthetic  only reports of synthetic tables: one table, and linked ones
 python -m docs.pictures --to DIR   elsewhere, also at the width of a phone: to look at
 """
 
@@ -26,6 +27,10 @@ BUDGET = "queries: {most_epsilon: 1}\nbudget: {epsilon: 3, delta: 1e-5}"
 CLASSIC = """\
 release: {method: full-domain, k: 5, suppression: 0.05, lowest: {zip: 1}}
 budget: {unbounded: the rows are invented}
+"""
+SYNTHETIC = """\
+release: {method: marginals, epsilon: 1, delta: 1e-6, levels: {zip: 3}}
+budget: {epsilon: 2, delta: 1e-5}
 """
 POLICY = "?policy=policy.yaml"
 DESK, PHONE = 1240, 390
@@ -90,6 +95,27 @@ def take(to: Path, *, phone: bool) -> None:
             shoot(report, to / "report.png", phone=phone)
 
 
+def synthetic(to: Path, *, phone: bool) -> None:
+    """Photograph the reports of a synthetic table and of linked ones."""
+    with tempfile.TemporaryDirectory() as name, browsing() as browser:
+        one, linked = Path(name) / "hospital", Path(name) / "stays"
+        for folder in (one, linked):
+            ignored = shutil.ignore_patterns(".*", "__*")
+            shutil.copytree(HOSPITAL.with_name(folder.name), folder, ignore=ignored)
+        text = (one / "policy.yaml").read_text(encoding="utf-8")
+        (one / "policy.yaml").write_text(text[: text.index("release:")] + SYNTHETIC, encoding="utf-8")
+        page = browser.new_page(viewport={"width": 960, "height": 1800})
+        for folder, picture in ((one, "report-synthetic"), (linked, "report-linked")):
+            release(folder)
+            page.goto((folder / "out" / "report.html").as_uri())
+            part = page.locator("h2:text-is('What the output itself shows')").bounding_box() or {"y": 0}
+            end = page.locator("h2:text-is('What was released')").bounding_box() or {"y": part["y"] + 900}
+            clip = {"x": 0, "y": part["y"] - 16, "width": 960, "height": end["y"] - part["y"]}
+            page.screenshot(path=to / f"{picture}.png", full_page=True, clip=clip)  # type: ignore[arg-type]
+            if phone:
+                shoot(page, to / f"{picture}-whole.png", phone=True)
+
+
 def shoot(page: Page, picture: Path, *, phone: bool) -> None:
     """Save what a screen shows; for looking, whole pages at both widths."""
     page.screenshot(path=picture, full_page=phone)
@@ -100,6 +126,9 @@ def shoot(page: Page, picture: Path, *, phone: bool) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m docs.pictures")
+    parser.add_argument("which", nargs="?", choices=("synthetic",))
     parser.add_argument("--to", type=Path)
     options = parser.parse_args()
-    take(options.to or DOCS / "_static", phone=options.to is not None)
+    if options.which is None:
+        take(options.to or DOCS / "_static", phone=options.to is not None)
+    synthetic(options.to or DOCS / "_static", phone=options.to is not None)

@@ -15,6 +15,7 @@ import json
 import os
 import random
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -84,7 +85,7 @@ def one(number: int, chance: random.Random, takes: float) -> tuple[int, ...]:
     assert outcomes[:-1] == [(None,)] * (len(mine) - 1), "a charge before the last one was not concluded as nothing"
     certificate = read_certificate(Path(key))
     assert (certificate.id, outcomes[-1]) == (mine[-1], (certificate.digest(),)), "another release than the ledger's"
-    assert verify(Path(key)).passed
+    assert verify(Path(key)).failure is None
     assert not list(Path.cwd().rglob(".*.incrowd-*/*")), "something staged is left"
     return at_kill, len(mine) - at_kill
 
@@ -101,7 +102,10 @@ def main() -> None:
         Path("people.csv").write_text("sex\n" + "f\nm\n" * 2000, encoding="utf-8")
         attempt("first")
         takes = sorted(attempt(f"timed-{at}") for at in range(3))[1]
-        found = Counter(one(number, chance, takes) for number in range(parsed.rounds))
+        found = Counter[tuple[int, ...]]()
+        for number in range(parsed.rounds):
+            found[one(number, chance, takes)] += 1
+            print(f"round {number + 1}", end="\r", file=sys.stderr, flush=True)
     for (before, after), rounds in sorted(found.items()):
         print(f"{rounds} rounds: {before} charges by killed tries, {after} by the last one")
     print(f"{sum(found.values())} rounds, and what must hold held in all of them")

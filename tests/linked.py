@@ -45,6 +45,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "two levels by row ID": {"below": "row", "depends_on": ["stays.ward", "patients.sex"]},
     "people with more are left out": {"more": "drop"},
     "values and constraints": {"order": "day", "values": True},
+    "round numbers": {"order": "day", "values": True, "bounds": [0, 3000]},
 }
 """Every shape of linked tables, by what differs from people with stays."""
 
@@ -65,7 +66,7 @@ def linked_policy(name: str, folder: Path | None = None, **release: Any) -> dict
     for table, section in tables.items():
         own = deepcopy(_COLUMNS[table])
         if "values" in shape and table == "stays":
-            own["day"] = dict(DAYS)
+            own["day"] = DAYS | {"bounds": shape.get("bounds", DAYS["bounds"])}
         if table == "procedures" and below == "row":
             del own["patient"]
         section |= {"source": f"{table}.csv", "columns": own}

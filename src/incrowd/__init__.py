@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy, load_policy
     from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.learn import learn_model, predict
-    from incrowd.workflows.release.tables import release, release_to, synthesize
+    from incrowd.workflows.release.tables import ReleaseTerms, release, release_to, synthesize
     from incrowd.workflows.verbs import assess, check, price, profile, query, verify
 
 __version__ = "0.1.0"
@@ -30,6 +30,7 @@ __all__ = [
     "IncrowdError",
     "Ledger",
     "Policy",
+    "ReleaseTerms",
     "assess",
     "bounds",
     "check",
@@ -54,6 +55,7 @@ _HOMES = {
     "IncrowdError": "errors",
     "Ledger": "accounting.ledger",
     "Policy": "workflows.policy.policy",
+    "ReleaseTerms": "workflows.release.tables",
     "assess": "workflows.verbs",
     "bounds": "workflows.bounds.calculators",
     "check": "workflows.verbs",

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.visiting import Visit, browsing, visiting
+from tests.browser.firefox import firefox
+from tests.browser.visiting import Visit, browsing, serving, visiting
 from tests.web.studio.visiting import POLICY, rows
 
 ROWS = "/open?data=stays.csv&format=json"
@@ -95,9 +96,9 @@ def neighboring() -> Iterator[Neighbor]:
             server.server_close()
 
 
-def plain(visit: Visit, headers: dict[str, str]) -> tuple[int, str]:
+def plain(address: str, headers: dict[str, str]) -> tuple[int, str]:
     """Ask the studio for rows as a program without a browser does."""
-    client = http.client.HTTPConnection("127.0.0.1", urlsplit(visit.address).port, timeout=60)
+    client = http.client.HTTPConnection("127.0.0.1", urlsplit(address).port, timeout=60)
     client.request("GET", ROWS, headers=headers)
     reply = client.getresponse()
     status, text = reply.status, reply.read().decode()
@@ -105,12 +106,34 @@ def plain(visit: Visit, headers: dict[str, str]) -> tuple[int, str]:
     return status, text
 
 
-@pytest.fixture(scope="module")
-def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
-    folder: Path = tmp_path_factory.mktemp("visit")
+def furnished(folder: Path) -> Path:
+    """Write rows and a policy into a folder."""
     (folder / "stays.csv").write_text(rows().replace("p0,", f"{PERSON},"), encoding="utf-8")
     (folder / "policy.yaml").write_text(POLICY, encoding="utf-8")
-    with browsing() as browser, visiting(browser, folder) as inside:
+    return folder
+
+
+def assert_useless(address: str, neighbor: Neighbor) -> None:
+    """Assert that a neighbor was visited in every way, and heard nothing with which the studio answers."""
+    own = urlsplit(address)
+    assert {"/typed", "/image", "/fetch", "/post", "/form", "/link"} <= neighbor.paths()
+    hosts = {f"127.0.0.1:{own.port}", f"localhost:{own.port}", f"[::1]:{own.port}"}
+    cookies = {""}
+    for _, headers in neighbor.received:
+        lower = {name.lower(): value for name, value in headers.items()}
+        hosts |= {urlsplit(lower[name]).netloc for name in ("referer", "origin") if name in lower}
+        cookies.add(lower.get("cookie", ""))
+    for heard in hosts:
+        for sent in cookies:
+            status, text = plain(address, {"Host": heard, "Cookie": sent})
+            assert status in (401, 421)
+            assert PERSON not in text
+    assert (own.hostname or "").removesuffix(".localhost") not in json.dumps(neighbor.received)
+
+
+@pytest.fixture(scope="module")
+def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
+    with browsing() as browser, visiting(browser, furnished(tmp_path_factory.mktemp("visit"))) as inside:
         yield inside
 
 
@@ -118,7 +141,7 @@ def visit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Visit]:
 def test_a_server_at_another_port_gets_nothing_that_reads_rows(visit: Visit, host: str) -> None:
     own = urlsplit(visit.address)
     cookie = "; ".join(f"{each['name']}={each['value']}" for each in visit.context.cookies(visit.address))
-    status, text = plain(visit, {"Host": own.netloc, "Cookie": cookie})
+    status, text = plain(visit.address, {"Host": own.netloc, "Cookie": cookie})
     assert status == 200
     assert PERSON in text  # so the browser's own cookie and host do open the studio
     with neighboring() as neighbor:
@@ -131,19 +154,7 @@ def test_a_server_at_another_port_gets_nothing_that_reads_rows(visit: Visit, hos
         page.goto(visit.address + "/")
         page.evaluate("address => { location.href = address + '/link' }", address)
         page.wait_for_url("**/link")
-        assert {"/typed", "/image", "/fetch", "/post", "/form", "/link"} <= neighbor.paths()
-        hosts = {f"127.0.0.1:{own.port}", f"localhost:{own.port}", f"[::1]:{own.port}"}
-        cookies = {""}
-        for _, headers in neighbor.received:
-            lower = {name.lower(): value for name, value in headers.items()}
-            hosts |= {urlsplit(lower[name]).netloc for name in ("referer", "origin") if name in lower}
-            cookies.add(lower.get("cookie", ""))
-        for heard in hosts:
-            for sent in cookies:
-                status, text = plain(visit, {"Host": heard, "Cookie": sent})
-                assert status in (401, 421)
-                assert PERSON not in text
-        assert (own.hostname or "").removesuffix(".localhost") not in json.dumps(neighbor.received)
+        assert_useless(visit.address, neighbor)
         page.close()
 
 
@@ -155,3 +166,24 @@ def test_a_page_of_another_server_cannot_lock_the_holder_out(visit: Visit) -> No
         page.goto(f"{visit.address}/open?data=stays.csv")
         assert PERSON in page.content()
         page.close()
+
+
+def test_firefox_gives_a_server_at_another_port_nothing_that_reads_rows(tmp_path: Path) -> None:
+    with serving(furnished(tmp_path)) as keys, firefox() as browser, neighboring() as neighbor:
+        browser.goto(keys.address)
+        browser.wait_for(f"{keys.origin}/")
+        own = {"Host": keys.host, "Cookie": "; ".join("=".join(pair) for pair in browser.cookies().items())}
+        status, text = plain(keys.origin, own)
+        assert (status, PERSON in text) == (200, True)
+        for host in ("127.0.0.1", "localhost"):
+            address = f"http://{host}:{neighbor.port}"
+            browser.goto(f"{address}/typed")
+            browser.evaluate(EXCHANGES, address)
+            browser.evaluate(FORM, address)
+            browser.wait_for("/form")
+            browser.goto(f"{keys.origin}/")
+            browser.evaluate("address => { location.href = address + '/link' }", address)
+            browser.wait_for("/link")
+        assert_useless(keys.origin, neighbor)
+        browser.goto(f"{keys.origin}/open?data=stays.csv")
+        assert PERSON in browser.content  # cookies of others do not lock the holder out

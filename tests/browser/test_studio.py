@@ -12,11 +12,11 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.web.studio.launch import LaunchFile
-from tests.browser.visiting import PATIENCE, Visit, assert_accessible, browsing, serving, visiting
+from tests.browser.visiting import PATIENCE, Visit, assert_accessible, browsing, serving, sideways, visiting
 from tests.web.studio.visiting import POLICY, rows
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Dialog, Page
 
 PAGES = ("columns", "hierarchies", "output", "workbench", "lattice", "plan", "policy")
 P = "?policy=policy.yaml"
@@ -40,7 +40,7 @@ def charges(folder: Path) -> int:
 
 def onward(page: Page) -> None:
     """Follow the button to the next screen."""
-    page.click(".onward a")
+    page.click(".onward a, .onward button")
     page.wait_for_load_state()
 
 
@@ -143,10 +143,48 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
     assert_accessible(page)
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert sideways(page) == []
     assert_accessible(page)
     page.emulate_media(color_scheme="light")
     assert visit.complaints == []
+
+
+def test_changes_that_are_not_saved_are_said_and_saved_on_the_way_on(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text(rows(), encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    with visiting(browser, tmp_path) as visit:
+        page = visit.tab(f"/columns{P}")
+        asked: list[str] = []
+
+        def dismiss(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss()
+
+        page.on("dialog", dismiss)
+        assert not page.is_visible(".unsaved")
+        page.select_option("select[name=role-1]", "sensitive")
+        assert page.is_visible("#edits .unsaved >> text=not saved yet")
+        page.click("nav a:has-text('Release board')")
+        page.wait_for_timeout(0)
+        assert asked == ["beforeunload"]  # the browser asks, and the page stays
+        page.click("button:has-text('Save and go on')")
+        page.wait_for_url("**/hierarchies?**")
+        assert asked == ["beforeunload"]
+        assert "role: sensitive\n    type: integer" in (tmp_path / "policy.yaml").read_text()
+
+
+def test_a_dropped_hierarchy_is_attached_to_its_column(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "stays.csv").write_text(rows(), encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(POLICY, encoding="utf-8")
+    dropped = tmp_path / "elsewhere.csv"
+    dropped.write_text("east;coast;*\nwest;coast;*\nnorth;inland;*\n", encoding="utf-8")
+    with visiting(browser, tmp_path) as visit:
+        page = visit.tab(f"/hierarchies{P}&column=ward")
+        with page.expect_navigation(url="**/hierarchies?policy=policy.yaml&column=ward"):
+            page.set_input_files("#drop", str(dropped))
+        assert page.is_visible("td:text-is('coast')")
+        assert page.is_visible("text=Undo the last change")
+        assert "file: hierarchies/elsewhere.csv" in (tmp_path / "policy.yaml").read_text()
 
 
 def test_a_slider_moved_by_the_keyboard_changes_the_guarantee_at_once_and_writes_nothing(

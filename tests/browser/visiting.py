@@ -94,6 +94,17 @@ def visiting(browser: Browser, folder: Path, width: int = 1280) -> Iterator[Visi
         context.close()
 
 
+_SIDEWAYS = """() => [...document.querySelectorAll("html, body *")]
+  .filter((part) => part.scrollWidth > part.clientWidth + 1 && part.clientWidth)
+  .filter((part) => part.tagName === "HTML" || /auto|scroll/.test(getComputedStyle(part).overflowX))
+  .map((part) => `${part.tagName} ${part.className} ${part.innerText.slice(0, 40)}`)"""
+
+
+def sideways(page: Page) -> list[str]:
+    """Return the parts of a page that have to be scrolled sideways."""
+    return list(page.evaluate(_SIDEWAYS))
+
+
 def assert_accessible(page: Page) -> None:
     """Assert that axe finds nothing serious."""
     from axe_playwright_python.sync_playwright import Axe

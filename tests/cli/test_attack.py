@@ -50,6 +50,19 @@ def test_what_others_published_is_attacked_too(run: Runner) -> None:
 
 
 @pytest.mark.usefixtures("foreign")
+def test_a_file_of_another_program_is_read_with_its_own_marks(run: Runner, tmp_path: Path) -> None:
+    """Semicolons between columns, commas in decimals, in the encoding of another machine."""
+    rows = crowd(300, 1).select(["zip", "worth", "ill"]).to_pylist()
+    noisy = (f"{row['zip']};{int(row['worth']) + number % 7 / 8:.2f};{row['ill']}" for number, row in enumerate(rows))
+    text = "zip;worth;ill\n" + "".join(line.replace(".", ",") + "\n" for line in noisy)
+    (tmp_path / "d.csv").write_text(text.replace("gout", "goût"), encoding="cp1252")
+    line = "attack --original a.csv --published d.csv --known zip,worth --control c.csv --attack linkage --json"
+    (finding,) = run(line).json["findings"]
+    assert finding["success"]["estimate"] > 0.7
+    assert finding["verdict"] == "leak"
+
+
+@pytest.mark.usefixtures("foreign")
 def test_without_outsiders_only_a_guess_is_beaten(run: Runner) -> None:
     line = "attack --original a.csv --published b.csv --known zip,age --secret ill --attack skewness"
     found = run(f"{line} --json").json["findings"]

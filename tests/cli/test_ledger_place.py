@@ -118,7 +118,10 @@ NAMED = {
     "ledger carve": "patients means --rho 0.01 --delta 1e-8",
     "ledger close": "patients --why x",
     "ledger check": "",
+    "ledger move": "sqlite:///new.sqlite --why x",
+    "ledger renew": "--why x",
     "access grant": "ann --why x",
+    "access admit": "ann --why x",
     "access password": "ann --why x",
     "access rotate": "abc --why x",
     "access revoke": "abc --why x",
@@ -173,7 +176,7 @@ def commands() -> Iterator[tuple[str, set[str]]]:
 
 def test_every_verb_with_a_policy_a_survey_or_a_ledger_is_tested_here() -> None:
     concerned = {name for name, options in commands() if options & {"policy", "survey", "ledger"}}
-    assert concerned == {*CHARGES, *RECORDS, *READS, *NAMED} | WITHOUT
+    assert concerned == {*CHARGES, *RECORDS, *READS, *NAMED, "studio"} | WITHOUT  # test_studio.py has the studio
 
 
 @dataclass(frozen=True)
@@ -213,14 +216,13 @@ def silent(tmp_path_factory: pytest.TempPathFactory) -> Furnished:
 
 
 @pytest.mark.parametrize("command", [*CHARGES, *RECORDS, *READS])
-def test_a_variable_against_the_policy_is_refused_with_both_places(
+def test_an_option_against_the_policy_is_refused_with_both_places(
     run: Runner, naming: Furnished, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.chdir(naming.folder)
-    monkeypatch.setenv("INCROWD_LEDGER", f"sqlite:///{naming.elsewhere}")
     monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_more: None)
     before = naming.own.read_bytes()
-    outcome = run((CHARGES | RECORDS | READS)[command])
+    outcome = run(f"{(CHARGES | RECORDS | READS)[command]} --ledger sqlite:///{naming.elsewhere}")
     assert outcome.code == 2
     assert str(naming.own) in outcome.err
     assert str(naming.elsewhere) in outcome.err

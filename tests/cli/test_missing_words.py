@@ -87,6 +87,9 @@ def test_a_word_among_a_few_different_amounts_with_a_unit_is_suggested_too(tmp_p
         ("CNP Nume Vârstă Salariu", "identifier identifier quasi sensitive"),
         ("Personnummer Namn Kön Diagnoskod", "identifier identifier quasi sensitive"),
         ("Låner-ID Efternavn Fødselsår Gebyr", "identifier identifier quasi sensitive"),
+        ("asiakasnro nimi syntymäaika palkka", "identifier identifier quasi sensitive"),
+        ("患者番号 氏名 性別 診断", "identifier identifier quasi sensitive"),
+        ("환자번호 이름 성별 진단", "identifier identifier quasi sensitive"),
     ],
 )
 def test_names_of_columns_are_read_in_every_alphabet(names: str, roles: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from incrowd.core.schema import Role
 from incrowd.core.unit import Unit
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
@@ -96,3 +97,9 @@ def test_unit_names_the_person_in_profile_and_draft(run: Runner, tmp_path: Path)
 def test_a_unit_that_is_not_there_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="no column 'who'"):
         person_column(visits("Patiëntnr"), "who")
+
+
+def test_a_name_that_is_the_same_in_all_rows_is_not_released() -> None:
+    columns = {"Nom i cognoms": ["Montserrat Puig"] * 60, "any": ["2024"] * 60, "sexe": ["Home", "Dona"] * 30}
+    roles = {column.name: column.role for column in profile(open_source(pa.table(columns))).columns}
+    assert roles == {"Nom i cognoms": Role.IDENTIFIER, "any": Role.PLAIN, "sexe": Role.QUASI}

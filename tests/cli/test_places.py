@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -79,9 +84,9 @@ def test_settings_are_shown_with_what_decided_them(place: Path, run: Runner) -> 
     assert shown["ledger"] == {"value": f"sqlite:///{place}/declared/.incrowd/ledger.sqlite", "by": "default"}
     os.environ[VARIABLE] = "sqlite:///books/one.sqlite"
     shown = json.loads(run("config show --json").out)
-    assert shown["ledger"] == {"value": f"sqlite:///{place}/books/one.sqlite", "by": VARIABLE}
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/books/one.sqlite", "by": f"--ledger or {VARIABLE}"}
     shown = json.loads(run("config show --ledger sqlite:///two.sqlite --json").out)
-    assert shown["ledger"]["by"] == "--ledger"
+    assert shown["ledger"] == {"value": f"sqlite:///{place}/two.sqlite", "by": f"--ledger or {VARIABLE}"}
     Path("declared/policy.yaml").write_text(json.dumps(POLICY | {"ledger": "sqlite:///own.sqlite"}))
     refused = run("config show --policy declared/policy.yaml")
     assert refused.code == 2
@@ -103,3 +108,68 @@ def test_a_doctor_says_what_does_not_work(run: Runner, monkeypatch: pytest.Monke
     assert found.code == 1
     bad = [finding["about"] for finding in json.loads(found.out)["findings"] if finding["good"] is False]
     assert bad == ["random numbers"]
+
+
+def test_an_option_names_the_ledger_and_is_remembered(place: Path, run: Runner) -> None:
+    assert run(f"{RELEASE} out --ledger sqlite:///one.sqlite --json").code == 0
+    assert not os.environ.get(VARIABLE)
+    assert names(".") >= {"one.sqlite"}
+    assert "ledger.sqlite" not in names(".")
+    assert json.loads(run("ledger show --ledger sqlite:///one.sqlite --json").out)["datasets"][0]["dataset"] == "people"
+    refused = run(f"{RELEASE} out2 --ledger sqlite:///two.sqlite")
+    assert refused.code == 2
+    assert str(place / "one.sqlite") in refused.err
+
+
+_CALLS = (
+    "open,openat,creat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,truncate"
+)
+_WRITES = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC")
+_PATH = re.compile(r'(?:AT_FDCWD|\d+)<([^>]*)>, "((?:[^"\\]|\\.)*)"|(?:\(|, )"((?:[^"\\]|\\.)*)"')
+
+
+def touched(trace: str, cwd: Path) -> Iterator[Path]:
+    """Yield each path that a traced process, or one that it started, made, wrote, moved or removed."""
+    for line in trace.splitlines():
+        call = line.partition("(")[0].rpartition(" ")[2]
+        if " = -1 " in line or (call.startswith(("open", "creat")) and not _WRITES.search(line)):
+            continue
+        for folder, below, alone in _PATH.findall(line):
+            yield Path(os.path.normpath(Path(folder or cwd) / (below or alone)))
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_the_system_sees_no_other_place_written_than_those_that_are_named(place: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(place / "scratch"), "HOME": str(place / "home")}
+    for name in ("scratch", "home", "books", "elsewhere"):
+        Path(name).mkdir()
+    environment |= {STATE: str(place / "elsewhere"), VARIABLE: f"sqlite:///{place}/elsewhere/one.sqlite"}
+    named = "--policy declared/policy.yaml --state kept --ledger sqlite:///books/one.sqlite --log steps.log"
+    before = {path: path.stat().st_mtime_ns for path in Path("declared").rglob("*")}
+    beside = place / "declared" / ".incrowd"
+    hidden = (f"{place}/.out.incrowd-", f"{place}/.page.html.incrowd-", f"{beside}/.ledgers.json.")
+    for line in (
+        f"release declared/people.csv {named} --out out --idempotency-key a",
+        f"release declared/people.csv {named} --out out --idempotency-key a",
+        f"assess out --against declared/people.csv {named}",
+        f"report out --internal --against declared/people.csv {named} --out page.html",
+    ):
+        command = [sys.executable, "-m", "incrowd", *line.split()]
+        traced = ["strace", "-f", "-y", "-qq", "-s", "4096", "-o", "trace", "-e", f"trace={_CALLS}", *command]
+        done = subprocess.run(traced, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        written = set(touched(Path("trace").read_text(errors="replace"), place))
+        assert written, "nothing was traced"
+        below = (place / "kept", place / "books", place / "out", place / "scratch", Path("/dev"), Path("/proc"))
+        alone = {place / "steps.log", place / "page.html", beside, beside / "ledgers.json"}
+        elsewhere = {
+            path
+            for path in written - alone
+            if not any(path.is_relative_to(folder) for folder in below) and not str(path).startswith(hidden)
+        }
+        assert elsewhere == set(), line
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert names("declared") == {"policy.yaml", "people.csv", "ledgers.json"}  # which remembers the other ledger
+    assert list(Path("scratch").iterdir()) == list(Path("home").iterdir()) == list(Path("elsewhere").iterdir()) == []
+    assert {"one.sqlite", "sources.json"} <= names("books")  # fingerprints belong to a ledger
+    assert {"ledgers.json", "internal.json"} <= names("kept")

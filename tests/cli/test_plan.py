@@ -29,7 +29,7 @@ def test_a_plan_prints_guarantee_price_and_every_default(run: Runner, folder: Pa
         "epsilon 0.941398",
         "delta 0.0001",
         "default unit: one row, added or removed",
-        "; ledger: sqlite:///.incrowd/ledger.sqlite",
+        "ledger sqlite:///.incrowd/ledger.sqlite (default)",
         "; budget: the cost of this release",
         "columns: a class of its own",
         "; sex.level: 0",

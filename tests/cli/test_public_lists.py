@@ -8,6 +8,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
+from incrowd.core.domain import Text
+from incrowd.core.hierarchy.text import Classification
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.hierarchies.build import LISTED_KINDS, HierarchyRequest
 from incrowd.workflows.hierarchies.public_lists import LISTS, from_list
@@ -36,6 +38,8 @@ def test_countries_speak_a_language_and_regions_belong_to_a_country() -> None:
     assert "babel" in str(polish.public)
     assert from_list(HierarchyRequest("land", "countries")).column.hierarchy.generalize("DE", 1) == "Europe"
     assert from_list(HierarchyRequest("dep", "regions", ("fr",))).column.hierarchy.generalize("FR-03", 1) == "FR-ARA"
+    departments = from_list(HierarchyRequest("dep", "regions", ("FR",))).column.hierarchy
+    assert departments.generalize("Ain", 1) == "FR-ARA Auvergne-Rhône-Alpes"
     for kind, steps in (("countries", ("xx",)), ("regions", ()), ("regions", ("zz",))):
         with pytest.raises(InvalidParameter, match="--steps"):
             from_list(HierarchyRequest("x", kind, steps))
@@ -71,6 +75,9 @@ WORDS = {
     "Civilstand": (["ugift", "enke/enkemand", "fraskilt"], "marital states"),
     "Rodinný stav": (["svobodný/á", "ženatý/vdaná", "ovdovělý/á"], "marital states"),
     "Φύλο": (["Άνδρας", "Γυναίκα"], "codes of sexes"),
+    "Стать": (["ч", "ж"], "codes of sexes"),
+    "性別": (["男", "女"], "codes of sexes"),
+    "Estat civil": (["casat/ada", "solter/a", "vidu/vídua"], "marital states"),
     "Τ.Κ.": (["104 31", "546 22", "262 21"], "postal codes begin with the region"),
     "Kod pocztowy": (["00-950", "31-002", "80-299"], "postal codes begin with the region"),
     "Código postal": (["1000-205", "4050-123", "9000-001"], "postal codes begin with the region"),
@@ -84,3 +91,10 @@ def test_words_of_a_language_are_public_and_need_no_value_of_the_rows(run: Runne
     text = (tmp_path / "draft.yaml").read_text(encoding="utf-8")
     assert all(public in text for _, public in WORDS.values())
     assert "derived: rows" not in text.split("columns:", 1)[1]
+
+
+def test_chapters_that_policies_name_are_those_of_the_list_of_the_who() -> None:
+    listed = from_list(HierarchyRequest("diagnosis", "icd-10")).column.hierarchy
+    named = Classification(Text(), "icd-10")
+    pairs = {(listed.generalize(code, 3), named.generalize(code, 2)) for code in listed.labels(1) or ()}
+    assert len(pairs) == len({chapter for chapter, _ in pairs}) == len({chapter for _, chapter in pairs}) == 22

@@ -201,3 +201,19 @@ def test_declarations_are_told_for_nothing(people: Path, run: Runner) -> None:
     refused = run('query "SHOW GRANTS" --policy policy.yaml')
     assert refused.code == 1
     assert "SHOW TABLES, DESCRIBE" in refused.err
+
+
+def test_public_tables_and_empty_answers_cost_nothing(people: Path, run: Runner) -> None:
+    (people / "codes.csv").write_text("code,name\n1,Łódź\n2,São Paulo\n")
+    public = "{source: codes.csv, public: true, columns: {code: {type: integer}, name: {type: text}}}"
+    (people / "policy.yaml").write_text(f"{POLICY}tables:\n  codes: {public}\n")
+    read = run('query "SELECT name FROM codes WHERE code = 1" --policy policy.yaml')
+    assert (read.code, "Łódź" in read.out, "nothing was spent" in read.out) == (0, True, True)
+    assert run('query "SELECT 1 + 1 AS two" --policy policy.yaml --json').json["answer"]["columns"][0]["values"] == [2]
+    priced = run('query "EXPLAIN SELECT COUNT(*) FROM codes" --policy policy.yaml').out
+    assert "costs   epsilon 0" in priced
+    empty = run(f'query "{COUNT} LIMIT 0" --policy policy.yaml --epsilon 1')
+    assert "nothing was spent" in empty.out
+    left = run(f'query "EXPLAIN {COUNT}" --policy policy.yaml --epsilon 1 --json').json["left"]["people"]
+    assert left["epsilon"] == "2"
+    assert "give one of epsilon" in run(f'query "{COUNT}" --policy policy.yaml').err

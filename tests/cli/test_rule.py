@@ -33,6 +33,11 @@ def test_a_rule_is_explained_as_json(run: Runner) -> None:
     assert [row["rate"] for row in found["sampled"]] == ["1/100", "1/20", "1/10", "1/5", "1/2"]
 
 
+def test_a_word_that_is_no_answer_is_named_and_not_what_it_hides(run: Runner) -> None:
+    outcome = run("rule --hide-below 5 --zeros --totals")
+    assert (outcome.code, "--zeros is one of: shown, hidden." in outcome.err) == (2, True)
+
+
 def test_hide_up_to_4_is_hide_below_5(run: Runner) -> None:
     rest = "--zeros hidden --no-totals --json"
     assert run(f"rule --hide-up-to 4 {rest}").json == run(f"rule --hide-below 5 {rest}").json

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import stat
 import time
@@ -12,11 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from incrowd.cli.main import main
+from incrowd.workflows.policy.ledger_place import STATE, VARIABLE
 
 
 @pytest.fixture(autouse=True)
 def _unserved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the command end where it would go on serving."""
+    """Let the command end where it would go on serving; what would be served is the keys alone."""
+    monkeypatch.setattr("incrowd.web.studio.app.studio_app", lambda _folder, keys, _proxy: keys)
     monkeypatch.setattr("incrowd.cli.studio._run", lambda *_started: None)
 
 
@@ -43,6 +46,20 @@ def test_a_port_that_somebody_else_has_at_either_address_is_refused(tmp_path: Pa
             pytest.skip("this machine has no IPv6, so nobody can listen there")
         taken.listen()
         assert main(["studio", str(tmp_path), "--no-open", "--port", str(taken.getsockname()[1])]) == 2
+
+
+def test_ledger_and_state_of_the_options_hold_for_everything_in_the_studio(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[str | None] = []
+    monkeypatch.setenv(STATE, "before")
+    monkeypatch.setenv(VARIABLE, "")
+    monkeypatch.setattr(
+        "incrowd.cli.studio._run", lambda *_started: places.extend(map(os.environ.get, (STATE, VARIABLE)))
+    )
+    assert main(["studio", str(tmp_path), "--no-open", "--state", "kept", "--ledger", "sqlite:///one.sqlite"]) == 0
+    assert places == ["kept", "sqlite:///one.sqlite"]
+    assert (os.environ[STATE], os.environ[VARIABLE]) == ("before", "")
 
 
 def test_a_folder_that_is_not_there_and_a_port_that_is_none_are_refused(tmp_path: Path) -> None:
@@ -88,7 +105,7 @@ def test_no_command_line_and_no_open_file_holds_the_token(
 ) -> None:
     files: list[Path] = []
 
-    def served(_folder: Path, keys: Any, *_sockets: Any) -> None:
+    def served(_sockets: Any, keys: Any) -> None:
         words = command_line(recorded)
         line = " ".join(words)
         assert all(secret not in line for secret in (keys.token, keys.session, urlsplit(keys.address).netloc))
@@ -113,7 +130,7 @@ def test_without_a_browser_the_address_with_its_token_is_printed(
     monkeypatch.setattr(webbrowser, "open", lambda _address: False)
     seen = ""
 
-    def served(_folder: Path, keys: Any, *_sockets: Any) -> None:
+    def served(_sockets: Any, keys: Any) -> None:
         nonlocal seen
         end = time.monotonic() + 60
         while keys.address not in seen and time.monotonic() < end:

@@ -56,6 +56,14 @@ def test_what_is_declared_left_and_released_can_be_read(client: Client) -> None:
     assert client.certificate(client.releases()[0]["id"])["certificate"] == 1
 
 
+@pytest.mark.parametrize("word", ["EXPLAIN", " explain privacy"])
+def test_explain_is_a_cost_estimate(here: Server, client: Client, word: str) -> None:
+    before = len(here.queries.asked)
+    reply = client.query(f"{word} SELECT COUNT(*) FROM births", "0.1")
+    assert reply.rows()[0] == {"estimate": "costs epsilon 1/10, delta 0"}
+    assert len(here.queries.asked) == before
+
+
 def test_several_questions_are_asked_as_one_with_their_parameters(here: Server, client: Client) -> None:
     questions: list[BatchedQuery] = ["SELECT 1 FROM births", ("SELECT 2 FROM births WHERE age > ?", [64])]
     replies = client.query_batch(questions, epsilon="1/3", delta=0)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -59,6 +63,25 @@ def test_intervals_are_columns_where_they_are_wished(address: str) -> None:
         row = connection.execute(sa.text(SQL)).first()
     assert row is not None
     assert (row.n_low, row.n_high) == (40.0, 44.0)
+
+
+def test_sqlalchemys_own_suite_passes_as_far_as_it_makes_no_tables(address: str) -> None:
+    """Its plugin takes over a whole run of pytest, so it gets one of its own."""
+    folder = Path(__file__).parent / "sqlalchemy_suite"
+    options = ("--rootdir", ".", "--confcutdir", ".", "-c", "setup.cfg", "suite.py", "--dburi", address)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options], cwd=folder, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    passed = re.search(r"(\d+) passed", done.stdout)
+    assert passed is not None
+    assert int(passed[1]) >= 40
+
+
+def test_a_quotient_of_whole_numbers_is_rounded_down_where_that_is_asked(engine: sa.Engine) -> None:
+    numbers = sa.select(sa.literal(-15) // 10, sa.literal(15) / 10)
+    with engine.connect() as connection:
+        assert connection.execute(numbers).one() == (-2, 1.5)
 
 
 def test_what_dashboards_ask_about_tables_is_answered_for_nothing(engine: sa.Engine, here: Server) -> None:

@@ -249,6 +249,7 @@ POLICIES: dict[str, dict[str, dict[str, Any]]] = {
         "linear": changed(PEOPLE, release=_AGE, release__model="linear"),
         "additive": changed(PEOPLE, release=_AGE, release__model="additive"),
         "forest": changed(PEOPLE, release=_AGE, release__model="forest", release__expected_rows=400),
+        "stream": changed(PEOPLE, release=_AGE, release__model="stream", release__expected_rows=400),
     },
     "kmeans": {
         "rows": changed(PEOPLE, release=_CLUSTERS),

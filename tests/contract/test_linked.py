@@ -219,6 +219,14 @@ def test_tables_in_memory_are_given_by_name_and_come_back_by_name(tmp_path: Path
         incrowd.release({"visits": tables["stays"]}, policy)
 
 
+def test_the_report_names_constraints_and_what_the_models_cannot_know(tmp_path: Path) -> None:
+    policy = load_policy(linked_policy("values and constraints", tmp_path, rounds=1), folder=tmp_path)
+    tables = hospital(30)
+    report = incrowd.release({name: tables[name] for name in ("patients", "stays")}, policy).report()
+    for text in ("never ward C with urgent true", "day never falls within a parent", "What the models cannot know"):
+        assert text in report
+
+
 def test_what_is_refused_before_the_charge_costs_nothing(tmp_path: Path) -> None:
     policy = in_folder("one level", tmp_path)
     (tmp_path / "stays.csv").write_text("stay,patient,day,ward,urgent\ns1,p1,1,A\n", encoding="utf-8")

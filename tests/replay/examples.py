@@ -39,7 +39,17 @@ def _of_seven() -> dict[str, dict[str, dict[str, Any]]]:
     }
 
 
+_ROUND: dict[str, Any] = {"type": "integer", "bounds": [0, 9999], "hierarchy": {"intervals": [2500]}}
 _ALONE: dict[str, dict[str, dict[str, Any]]] = {
+    "marginals": {
+        "round numbers, seven rows": changed(
+            POLICIES["marginals"]["adaptive"],
+            **_PEOPLE,
+            dataset__unit=_UNITS["seven rows"],
+            columns__age=_ROUND,
+            release__rounds=1,
+        ),
+    },
     "private-histogram": {
         "unknown bins, Gaussian": changed(_UNKNOWN, release__noise="gaussian"),
         "unknown bins, seven rows at a large epsilon": changed(

@@ -144,14 +144,16 @@ LEDGER = (
         (_CHARGING, "if budget is None or budget.unbounded is None:", "if budget is None:"),
         (
             _CHARGING,
-            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)",
-            "return totals.most if payer.analyst is None else payer.own",
+            "return totals.everyone.plus(totals.most if payer.analyst is None else payer.own.spent)",
+            "return totals.most if payer.analyst is None else payer.own.spent",
         ),
         (
             _CHARGING,
             "if allowance is not None and allowance.until is not None and payer.at[:10] > allowance.until.isoformat():",
             "if allowance is not None and allowance.until is not None and payer.at[:4] > allowance.until.isoformat():",
         ),
+        (_CHARGING, "if left is not None and need.epsilon > left:", "if left is not None and left == 0:"),
+        (_CHARGING, "return self.at[:7]", "return self.at[:10]"),
         ("store/chain.py", "check_totals(reader, self.tally)", "pass"),
         ("store/chain.py", "require_here(reader, self.database.address)", "pass"),
         ("accounting/ledger/ledger.py", "require_here(reader, self.chain.database.address)", "pass"),
@@ -159,6 +161,11 @@ LEDGER = (
             "store/move.py",
             "if [row.hash for row in rows[:1]] != [last.hash] or [row.kind for row in rows[1:]] != [ARRIVED]:",
             "if not rows:",
+        ),
+        (
+            "workflows/policy/ledger_stores.py",
+            "if ledger.moved_to() is not None and not unfinished and _is_missing(target):",
+            "if False:",
         ),
         (
             "store/verify.py",
@@ -281,8 +288,8 @@ QUERIES = (
         "tests/workflows/query/test_periods.py tests/queries/language/test_restriction.py",
         (
             "queries/language/tables.py",
-            "table, days = _table(relation.name), relation.days",
-            "table, days = _table(relation.name), None",
+            "return sql.select(columns, _table(held), sql.every(inside))",
+            "return sql.select(columns, _table(held), sql.every(inside[1:]))",
         ),
         (
             "queries/language/restriction.py",
@@ -290,9 +297,38 @@ QUERIES = (
             "padded = False",
         ),
         (
+            "queries/language/restriction.py",
+            "return all(side.find(exp.Column) is not None for leaf in leaves for side in _comparisons(leaf))",
+            "return all(leaf.find(exp.Column) is not None for leaf in leaves)",
+        ),
+        (
             "accounting/ledger/periods.py",
             "sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)",
             "sets = _charged_to(values, root, label, need, None if charge is None else charge.span)",
+        ),
+    ),
+    *area(
+        "periods of queries",
+        "tests/workflows/query/test_ready_rows.py -k periods",
+        (
+            "workflows/query/tables.py",
+            "relations.append(replace(relation, ready=place.ready, by_period=by_period is not None))",
+            "relations.append(replace(relation, ready=place.ready))",
+        ),
+        (
+            "queries/language/tables.py",
+            "return own_rows(query, names, most, _decimals(relation, used), by=(PERSON, _PERIOD))",
+            "return own_rows(query, names, most, _decimals(relation, used))",
+        ),
+        (
+            "queries/language/tables.py",
+            "return first_rows(query, [PERSON, _PERIOD], [sql.column(PERSON)], most + 1)",
+            "return first_rows(query, [PERSON, _PERIOD], [sql.column(PERSON)], most)",
+        ),
+        (
+            "queries/work.py",
+            "rows = (rows + (relation.unit.more is not None)) * len(relation.days.periods)",
+            "rows = 0 * len(relation.days.periods)",
         ),
     ),
     *area(
@@ -439,6 +475,7 @@ SIGN_ON = area(
         "return issued and times[0] > now and max(times[1:]) <= now + _SKEW",
     ),
     ("web/caller.py", "check_page(request)  # the proxy signs on every browser that visits", "pass"),
+    ("governance/access_list.py", "if stored is not None and mark == marks[0]:", "if False:"),
 ) + area(
     "sign-on",
     "tests/web/studio/test_sessions.py -k proxy",
@@ -500,7 +537,7 @@ SERIES = (
         (
             "methods/histograms/continual/method.py",
             "squared = sensitivity(matrix, request.pattern)",
-            "squared = sensitivity(matrix, Pattern(1, 1))",
+            "squared = sensitivity(matrix, ContributionPattern(1, 1))",
         ),
         (
             "methods/histograms/continual/strategies.py",
@@ -516,6 +553,34 @@ SERIES = (
             "methods/histograms/continual/method.py",
             "if unit.kind is Kind.PERSON_PERIOD:",
             "if False:",
+        ),
+        (
+            "workflows/release/running.py",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) >= most)",
+            "return frozenset(digest for digest, labels in times.items() if len(labels) > most)",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/workflows/series/test_withdrawals.py -k alike",
+        (
+            "methods/histograms/continual/counting.py",
+            "texts = [item.labels() for item in classes]",
+            "texts = [item.values() for item in classes]",
+        ),
+    ),
+    *area(
+        "series",
+        "tests/replay/test_series.py -k withdrawals",
+        (
+            "methods/histograms/continual/counting.py",
+            "if (period.number, digest) not in before and not consent.stands(*period.subjects[digest])",
+            "if not consent.stands(*period.subjects[digest])",
+        ),
+        (
+            "methods/histograms/continual/strategies.py",
+            "return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared",
+            "return squared",
         ),
     ),
     *area(

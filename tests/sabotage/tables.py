@@ -1,4 +1,4 @@
-"""Sabotages of protected tables: rules, attackers, proofs of patterns, lists of tables, and what verify looks at."""
+"""Sabotages of protected tables: rules, attackers, proofs, lists, what verify looks at; and of judging others."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _SUPPRESSION, _ATTACKER, _OUTPUT = f"{_HERE}/suppression.py", f"{_HERE}/attacker
 _TASK = f"{_HERE}/task.py"
 _METHOD, _DIFFERENCES = f"{_HERE}/method.py", "workflows/release/differences.py"
 _CLOSE = 'return Problem("an empty cell can be inferred too closely") if np.any(largest - smallest < width) else None'
+_CHECK = "workflows/check/published"
 TABLES = (
     *area(
         "protected tables",
@@ -123,17 +124,18 @@ TABLES = (
         ),
         (
             _DIFFERENCES,
-            "missing = [place for place, digest in files if digest not in suppress.earlier]",
+            "missing = [place for place, digest in files if digest not in protection.earlier]",
             "missing = []",
         ),
+        (_DIFFERENCES, "if mixed:", "if False:"),
     ),
     *area(
         "protected tables",
         f"{_TESTS}/test_table_list.py",
         (
             _DIFFERENCES,
-            "for file in tables_of(certificate)[: suppressed.tables]:",
-            "for file in tables_of(certificate)[:1]:",
+            "for file in tables_of(release.certificate)[: suppressed.tables]:",
+            "for file in tables_of(release.certificate)[:1]:",
         ),
         (
             _METHOD,
@@ -158,5 +160,27 @@ TABLES = (
             "low = np.zeros(len(self.cross.leaves), np.int64)",
         ),
         (_OUTPUT, _CLOSE, "return None"),
+    ),
+    *area(
+        "published tables",
+        "tests/workflows/check/test_layouts.py tests/workflows/check/test_published.py",
+        (f"{_CHECK}/arrangement.py", "there &= ~table.absent[grid]", "pass"),
+        (
+            f"{_CHECK}/arrangement.py",
+            "for reach in (unit, 2 * (unit - 1)) if whole else (unit,):  # in halves",
+            "for reach in (0,):",
+        ),
+        (
+            f"{_CHECK}/reading.py",
+            "return replace(table, low=np.where(~table.visible & (low == 0), _NO_LEAST, low))",
+            "return table",
+        ),
+        (
+            f"{_CHECK}/judging.py",
+            "return not self.disclosed and not self.small and not self.odd and not self.shares",
+            "return not self.disclosed and not self.small and not self.odd",
+        ),
+        (f"{_CHECK}/layout.py", 'if not exact(count) and exact((share or "").replace("%", "")):', "if False:"),
+        (f"{_CHECK}/lines.py", "whole = bool(self.add_up(line, own))", "whole = True"),
     ),
 )

@@ -18,7 +18,7 @@ from incrowd.accounting.bound import least_epsilon
 from incrowd.accounting.concentrated import delta_of_rho
 from incrowd.core.loss import Gaussian, GaussianRounds, Laplace, Sampled, Sequence
 from incrowd.core.unit import Adjacency, Unit
-from incrowd.methods.learning.classifier.streaming import FINE, quietest
+from incrowd.methods.learning.shared.streaming import FINE, quietest
 from incrowd.verifier.slow_accountant import derive
 
 ADD, REPLACE = Adjacency.ADD_REMOVE, Adjacency.REPLACE

@@ -9,7 +9,7 @@ published is at most what the ledger says: for the person over all periods, and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -34,6 +34,8 @@ from incrowd.engines.local.engine import LocalEngine
 from incrowd.engines.local.views import PeriodFilter, PeriodRows
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused
+from incrowd.methods.histograms.continual.running import CountablePeople
+from incrowd.workflows.release.running import people_in
 from tests.coins import SeededCoins
 from tests.ledgers import create, guarantee
 
@@ -254,6 +256,39 @@ def test_keeping_the_first_w_periods_of_a_person_cascades_for_the_unit_of_a_peri
     first = min(periods)
     kept, kept_without = {first}, {min(place for place in periods if place != first)}
     assert kept ^ kept_without == {0, 2}  # removing January lets March in: two periods move, not one
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_list_of_people_lets_one_person_move_so_many_releases_and_nobody_elses_rows(most: int) -> None:
+    """All histories of three people over three periods and two cells, each period released once, in two orders."""
+    world, engine = WORLDS["by event"], LocalEngine()
+    held = list(product((None, *CELLS), repeat=3))
+
+    def read(history: Mapping[str, tuple[str | None, ...]], order: tuple[int, ...]) -> list[Counter[tuple[str, str]]]:
+        lists, counts = list[tuple[str, frozenset[str]]](), list[Counter[tuple[str, str]]]()
+        for period in order:
+            rows = [(name, cells[period]) for name, cells in history.items() if cells[period] is not None]
+            columns = {"person": [row[0] for row in rows], "cell": [row[1] for row in rows]}
+            source = open_source(pa.table({name: pa.array(own, pa.string()) for name, own in columns.items()}))
+            others = [(label, people) for label, people in lists if label != MONTHS[period]]
+            people = CountablePeople(world.schema["person"], bytes(32), people_in(others, most))
+            batches = list(engine.admitted(source, people).batches(["person", "cell"]))
+            lines = [row for batch in batches for row in batch.to_pylist()]
+            counts.append(Counter((row["person"], row["cell"]) for row in lines))
+            lists.append((MONTHS[period], frozenset(people.seen)))
+        return counts
+
+    others: dict[str, tuple[str | None, ...]] = {"bob": ("a", "b", "a"), "eve": (None, "a", "b")}
+    moved = Counter[int]()
+    for order in ((0, 1, 2), (2, 0, 1)):
+        without = read(others, order)
+        for cells in held:
+            released = read({**others, "ann": cells}, order)
+            changes = [one - other for one, other in zip(released, without, strict=True)]
+            assert all(not other - one for one, other in zip(released, without, strict=True))
+            assert all(name == "ann" for change in changes for name, _ in change)
+            moved[sum(bool(change) for change in changes)] += 1
+    assert max(moved) == most  # attained, and never more
 
 
 def periodic(ledger: Ledger, epsilon: str, label: str | None, unit: Unit = IN_A_PERIOD) -> None:

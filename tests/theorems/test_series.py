@@ -146,6 +146,52 @@ def test_intervals_hold_each_number_and_all_of_them_at_once(strategy: NoiseStrat
         assert np.mean(worst > alone) >= 0.05 - slack  # and no wider than needed
 
 
+@pytest.mark.parametrize("periods", [12, 60, 365])
+def test_rounded_coefficients_have_the_d_of_the_reference(periods: int) -> None:
+    matrix = matrix_of(NoiseStrategy.ROOT, periods, 12)
+    squared = sensitivity(matrix, ContributionPattern(1, 1))
+    assert squared == VECTORS["Y2_int"][f"T={periods}"]["b=12"]["D"]
+    assert squared / 2**24 == pytest.approx(VECTORS["Y2_sum_f2"][str(periods)], rel=2e-4)
+
+
+@pytest.mark.parametrize("periods", [12, 60])
+def test_no_plan_has_less_mean_variance_than_the_nuclear_norm_allows(periods: int) -> None:
+    place = np.arange(periods)
+    sums = {"total": place[:, None] >= place, "window": (place[:, None] >= place) & (place[:, None] < place + 12)}
+    for kind, name in (("total", "totals"), ("window", "windows")):
+        bound = (np.linalg.svd(sums[kind].astype(float), compute_uv=False).sum() / periods) ** 2
+        assert bound == pytest.approx(VECTORS["Y2_lower_mean"][str(periods)[1:]][kind], rel=1e-9)
+        for strategy in NoiseStrategy:
+            matrix = matrix_of(strategy, periods, 12)
+            norms = Estimates.of(matrix, tuple(range(periods)), 12).norms()[name]
+            assert sensitivity(matrix, ContributionPattern(1, 1)) * float((norms**2).mean()) >= bound
+
+
+@pytest.mark.parametrize(("kind", "strategy"), [("totals", NoiseStrategy.ROOT), ("windows", NoiseStrategy.WINDOW_ROOT)])
+@pytest.mark.parametrize("periods", [12, 60])
+def test_roots_are_better_up_to_as_many_participations_as_the_reference_says(
+    kind: str, strategy: NoiseStrategy, periods: int
+) -> None:
+    most = VECTORS["Y2_break_even_w"][f"break-even w {kind},{periods}"]
+
+    def variance(one: NoiseStrategy, times: int) -> float:
+        matrix = matrix_of(one, periods, 12)
+        norm = float(Estimates.of(matrix, tuple(range(periods)), 12).norms()[kind].max())
+        return sensitivity(matrix, ContributionPattern(1, times)) * norm**2
+
+    assert variance(strategy, most) < variance(NoiseStrategy.INDEPENDENT, most)
+    assert variance(strategy, most + 1) >= variance(NoiseStrategy.INDEPENDENT, most + 1)
+
+
+def test_a_withdrawal_costs_what_the_reference_says_and_bands_hold_all_totals_at_once() -> None:
+    matrix = matrix_of(NoiseStrategy.ROOT, 60, 12)
+    once, withdrawn = (sensitivity(matrix, ContributionPattern(1, 1, withdrawals=gone)) for gone in (False, True))
+    assert withdrawn / once == pytest.approx(VECTORS["Y2_withdrawn_over_D_T60"], rel=1e-5)
+    step = running("root", periods=60, window=12, participations=1).choice(1).step(ContributionPattern(1, 1))
+    worst = float(step.scale) * float(Estimates.of(matrix, tuple(range(60)), 12).norms()["totals"].max())
+    assert step.together[1] >= VECTORS["Y2_band_T60"]["sim simultaneous"] * worst  # a union bound is never narrower
+
+
 def test_rho_of_a_target_is_the_one_of_the_reference() -> None:
     assert float(largest_rho(Fraction(1), DELTA)) == pytest.approx(0.0243559703, rel=1e-7)
 

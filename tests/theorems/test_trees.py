@@ -18,8 +18,6 @@ from incrowd.core.steps.counts import Law
 from incrowd.core.steps.step import fold
 from incrowd.core.unit import Adjacency, Kind, Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.classifier.streaming import FINE as ROUND
-from incrowd.methods.learning.classifier.streaming import column_counts, column_residuals, quietest
 from incrowd.methods.learning.kmeans import grid_parts
 from incrowd.methods.learning.shared.growth import (
     FINE,
@@ -35,6 +33,8 @@ from incrowd.methods.learning.shared.moves import squared_move
 from incrowd.methods.learning.shared.planning import LearningTask
 from incrowd.methods.learning.shared.statistics import RESIDUAL, VectorSpace, grid_counts, number_gradient, target_sums
 from incrowd.methods.learning.shared.steps import CountGrid, ModelForm, PublishModel, SumByColumn
+from incrowd.methods.learning.shared.streaming import FINE as ROUND
+from incrowd.methods.learning.shared.streaming import column_counts, column_residuals, number_residuals, quietest
 from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients, SumLeaves
 from incrowd.methods.learning.shared.trees import SplitCandidates, TreeSplits
 from incrowd.verifier.slow_accountant import derive
@@ -261,6 +261,9 @@ def test_a_drawn_row_moves_one_sum_of_a_round_by_one_at_most(spread: int) -> Non
             sums = moved(lambda records, turn=(column, output): column_residuals(records, 3, values, turn))
             assert all((each != 0).sum() <= 1 for each in sums)
             assert ROUND // 2 <= max(int(np.abs(each).max()) for each in sums) <= ROUND
+        sums = moved(lambda records, c=column: number_residuals(records, UNITS * 4, values[:, :1], c))
+        assert all((each != 0).sum() <= 1 for each in sums)
+        assert ROUND // 2 <= max(int(np.abs(each).max()) for each in sums) <= ROUND
 
 
 def test_samples_cost_what_a_loss_distribution_says_twice() -> None:

@@ -115,11 +115,15 @@ def test_groups_give_roles_and_an_own_entry_goes_first(here: Server) -> None:
     admit(access, "statistics", AccessRole.CURATOR, group=True)
     token = assertion("ann", groups=["unknown", "statistics"])
     roles = [here.client.get("/v1/sessions", headers={HEADER: str(token)}).json()]
-    admit(access, "ann", AccessRole.AUDITOR)
+    own = admit(access, "ann", AccessRole.AUDITOR)
     roles.append(here.client.get("/v1/sessions", headers={HEADER: str(token)}).json())
     assert [(who["holder"], who["role"]) for who in roles] == [("ann", "curator"), ("ann", "auditor")]
     assert status(here, assertion("bob", groups="statistics")) == 401
     assert status(here, assertion("bob", groups=["Statistics"])) == 401
+    access.revoke(own, OFFICER)
+    assert status(here, token) == 401  # who was sent away by name does not come back by a group
+    admit(access, "ann", AccessRole.AUDITOR)
+    assert status(here, token) == 200
 
 
 def test_a_user_named_like_a_group_is_not_its_member(here: Server) -> None:

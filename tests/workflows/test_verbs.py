@@ -124,6 +124,18 @@ def test_cards_show_what_they_are_told_as_text(policy: dict[str, Any]) -> None:
     assert all("color:inherit" in html and "#fff" not in html for html in shown.values())
 
 
+def test_certificates_and_synthetic_models_have_cards_of_a_few_lines(policy: dict[str, Any]) -> None:
+    section = {"method": "marginals", "epsilon": 1, "delta": "1e-6"}
+    columns = policy["columns"] | {"age": policy["columns"]["age"] | {"outside": "drop"}}
+    released = incrowd.synthesize(FRAME, policy | {"columns": columns, "release": section, "budget": None})
+    html = released.certificate._repr_html_()
+    assert "differential privacy" in html
+    assert "<script" not in html
+    assert released.model.facts[0][0] == "rows"
+    assert "synthetic model" in released.model._repr_html_()
+    assert repr(released.model).count("\n") < 10
+
+
 def test_results_print_as_a_few_lines(policy: dict[str, Any]) -> None:
     released = incrowd.release(FRAME, policy)
     assert repr(released).startswith(

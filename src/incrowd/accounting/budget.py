@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Context, Decimal, Inexact, InvalidOperation, Overflow
 from functools import lru_cache
@@ -166,34 +166,94 @@ def _grown(bound: Amount | None, more: Amount | None) -> Amount | None:
 
 @dataclass(frozen=True)
 class Allowance:
-    """How much of a dataset's budget one analyst may use, and until which day (inclusive)."""
+    """How much of a dataset's budget one analyst may use, until which day (inclusive), and how much ε in a month.
+
+    `month` only paces: the sum over all months is bounded by `limit`, and that of all analysts by the budget.
+    """
 
     analyst: str
     limit: Amount
     until: date | None = None
+    month: Decimal | None = None
+
+    def __post_init__(self) -> None:
+        if self.month is not None and self.month > self.limit.epsilon:
+            raise InvalidParameter("an allowance for a month is at most the whole allowance: raise epsilon.")
 
     @classmethod
-    def of(cls, analyst: str, epsilon: Number, delta: Number = 0, until: date | None = None) -> Allowance:
+    def of(
+        cls,
+        analyst: str,
+        epsilon: Number,
+        delta: Number = 0,
+        until: date | None = None,
+        month: Number | None = None,
+    ) -> Allowance:
         """Return the allowance a person wrote.
 
         >>> Allowance.of("ann", "0.5").limit.epsilon
         Decimal('0.5')
         """
-        return cls(analyst, Amount.down(epsilon, delta), until)
+        paced = None if month is None else Amount.down(month, 0).epsilon
+        return cls(analyst, Amount.down(epsilon, delta), until, paced)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plain form stored in ledgers."""
+        """Return the plain form stored in ledgers; of a month only where there is a bound."""
         return {
             **self.limit.to_json(),
             "analyst": self.analyst,
             "until": self.until.isoformat() if self.until else None,
+            **({} if self.month is None else {"month": plain(self.month)}),
         }
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Allowance:
         """Read what `to_json` wrote."""
-        until = stored["until"]
-        return cls(stored["analyst"], Amount.from_json(stored), date.fromisoformat(until) if until else None)
+        until, month = stored["until"], stored.get("month")
+        return cls(
+            stored["analyst"],
+            Amount.from_json(stored),
+            date.fromisoformat(until) if until else None,
+            None if month is None else read(month),
+        )
+
+
+@dataclass(frozen=True)
+class AnalystSpending:
+    """What one analyst spent of a dataset, and how much ε of it in the last month for which there was a bound."""
+
+    spent: Amount = field(default_factory=Amount)
+    month: str = ""
+    epsilon: Decimal = ZERO
+
+    def within(self, month: str) -> Decimal:
+        """Return the ε spent in a month.
+
+        >>> AnalystSpending(month="2026-11", epsilon=Decimal(2)).within("2026-12")
+        Decimal('0')
+        """
+        return self.epsilon if month == self.month else ZERO
+
+    def plus(self, need: Amount, month: str | None) -> AnalystSpending:
+        """Return the spending after one more charge, in a month if it is bounded."""
+        spent = self.spent.plus(need)
+        return (
+            AnalystSpending(spent)
+            if month is None
+            else AnalystSpending(spent, month, add(self.within(month), need.epsilon))
+        )
+
+    def to_json(self) -> dict[str, str]:
+        """Return the plain form stored in ledgers."""
+        month = {"month": self.month, "epsilon_of_month": plain(self.epsilon)} if self.month else {}
+        return {**self.spent.to_json(), **month}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any] | None) -> AnalystSpending:
+        """Read what `to_json` wrote; nothing was stored of somebody who spent nothing."""
+        if stored is None:
+            return cls()
+        return cls(Amount.from_json(stored), stored.get("month", ""), read(stored.get("epsilon_of_month", "0")))
 
 
 def add(one: Decimal, other: Decimal) -> Decimal:

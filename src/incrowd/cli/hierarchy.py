@@ -64,14 +64,14 @@ def _policy(options: HierarchyCheckOptions, path: Path) -> Report:
     from incrowd.workflows.hierarchies.check import check_policy
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.policy.policy import load_policy
-    from incrowd.workflows.policy.rows import open_rows
+    from incrowd.workflows.policy.rows import open_here
 
     if len(options.files) > 1:
         raise InvalidParameter("with --policy, give at most one file: the data.")
     policy = load_policy(path)
     if not options.files and policy.source is None:
         return check_policy(policy, None)
-    rows = open_rows(options.files[0] if options.files else None, policy, options.source_options)
+    rows = open_here(options.files[0] if options.files else None, policy, options.source_options)
     record_look(policy, "hierarchy check")
     return check_policy(policy, rows)
 

@@ -52,6 +52,9 @@ class LedgerGrantOptions:
     ] = None
     analyst: Annotated[str | None, typer.Option(metavar="NAME", help="Set this analyst's allowance instead.")] = None
     until: Annotated[str | None, typer.Option(metavar="DATE", help="Last day of the analyst's allowance.")] = None
+    per_month: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="ε that the analyst may spend in one month (UTC), at most.")
+    ] = None
     policy: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Take the ledger, and a new dataset, from this policy."),
@@ -95,7 +98,7 @@ def _addition(options: LedgerGrantOptions) -> Callable[[Ledger], object]:
 def _allowance(options: LedgerGrantOptions, analyst: str) -> Callable[[Ledger], object]:
     from incrowd.accounting.budget import Allowance
 
-    allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until))
+    allowance = Allowance.of(analyst, options.epsilon, options.delta, _day(options.until), options.per_month)
     who = person(options.who)
     return lambda ledger: ledger.allow(options.dataset, allowance, who, options.why)
 
@@ -139,8 +142,8 @@ def _unit(options: LedgerGrantOptions) -> Unit:
 
 
 def _check(options: LedgerGrantOptions) -> None:
-    if options.policy is not None and (options.new or options.ledger is not None):
-        raise InvalidParameter("the policy names ledger and dataset: leave out --new and --ledger.")
+    if options.policy is not None and options.new:
+        raise InvalidParameter("the policy declares the dataset: leave out --new.")
     if options.new and options.analyst is not None:
         raise InvalidParameter(
             "create the dataset first (--new), then set the allowance (--analyst), or give its policy."
@@ -149,6 +152,8 @@ def _check(options: LedgerGrantOptions) -> None:
         raise InvalidParameter("the unit of privacy is declared once, with --new; it cannot be changed later.")
     if options.until is not None and options.analyst is None:
         raise InvalidParameter("a budget never expires; --until belongs to an analyst's allowance (--analyst).")
+    if options.per_month is not None and options.analyst is None:
+        raise InvalidParameter("--per-month belongs to an analyst's allowance (--analyst).")
     if options.unbounded is not None and options.analyst is not None:
         raise InvalidParameter("--unbounded belongs to the dataset's budget, not to an analyst's allowance.")
     if not options.why.strip():
@@ -225,7 +230,7 @@ class MoveOptions:
     ]
     why: Why
     unfinished: Annotated[
-        bool, typer.Option("--unfinished", help="Move it although charges are not concluded: no process is at work.")
+        bool, typer.Option("--unfinished", help="No process is at work: move it with open charges, or finish.")
     ] = False
     who: Who = None
     ledger: Address = None

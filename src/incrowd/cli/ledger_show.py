@@ -182,7 +182,10 @@ def _standing(standing: BudgetStatus) -> tuple[str, ...]:
 def _allowance_text(share: AnalystShare) -> str:
     if share.allowance is None:
         return "none: the dataset's budget applies"
-    return _down(share.allowance.limit) + (f", until {share.allowance.until}" if share.allowance.until else "")
+    from incrowd.core.words import short_down
+
+    month = "" if share.allowance.month is None else f", ε {short_down(share.allowance.month, 6)} a month"
+    return _down(share.allowance.limit) + month + (f", until {share.allowance.until}" if share.allowance.until else "")
 
 
 def _up(amount: Amount) -> str:

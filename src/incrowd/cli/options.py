@@ -20,6 +20,7 @@ from incrowd.engines.interruption import is_interruption
 from incrowd.errors import IncrowdError, Interrupted, InvalidParameter, NotRefunded
 from incrowd.workflows.events import VARIABLE as LOG
 from incrowd.workflows.policy.ledger_place import STATE
+from incrowd.workflows.policy.ledger_place import VARIABLE as LEDGER
 from incrowd.workflows.policy.limits import limit_of
 
 Options = TypeVar("Options")
@@ -44,8 +45,9 @@ Address = Annotated[
     typer.Option(
         "--ledger",
         metavar="ADDRESS",
-        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: INCROWD_LEDGER, or else "
-        "sqlite:///.incrowd/ledger.sqlite.",
+        help="sqlite:///FILE or postgresql://USER@HOST/DATABASE; default: INCROWD_LEDGER, else the policy's, else "
+        "ledger.sqlite in the folder for state.",
+        rich_help_panel="Places",
     ),
 ]
 Who = Annotated[str | None, typer.Option(metavar="NAME", help="Who decides; default: your user name.")]
@@ -123,7 +125,7 @@ Log = Annotated[
 ]
 _SERVERS = ("incrowd.cli.serve", "incrowd.cli.studio")
 _PLACED = ("policy", "survey", "ledger")
-"""A command with one of these options reads or writes state, and so takes --state."""
+"""A command with one of these options reads or writes state, and so takes --ledger and --state; a server does, too."""
 
 
 def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
@@ -144,6 +146,7 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
         def run(**values: Any) -> None:
             try:
                 with (
+                    _environment(LEDGER, (values.get if "ledger" in hints else values.pop)("ledger", None)),
                     _environment(STATE, values.pop("state", None)),
                     _environment(LOG, values.pop("log", None)),
                     _recorded(command),
@@ -161,10 +164,14 @@ def takes(options: type[Options]) -> Callable[[Callable[[Options], None]], Calla
             inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hint)
             for field, hint in ((field, hints[field.name]) for field in _ordered(options))
         ]
-        if any(parameter.name in _PLACED for parameter in parameters):
-            keyword = inspect.Parameter.KEYWORD_ONLY
-            parameters.append(inspect.Parameter("state", keyword, default=None, annotation=State))
-        parameters.append(inspect.Parameter("log", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Log))
+        places: dict[str, Any] = {"log": Log}
+        if command.__module__ in _SERVERS or any(parameter.name in _PLACED for parameter in parameters):
+            places = {"ledger": Address, "state": State, **places}
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in places.items()
+            if name not in hints
+        ]
         # The command line is built from the signature: it must show the fields, not `**values`.
         run.__dict__.pop("__wrapped__", None)
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters} | {"return": None}

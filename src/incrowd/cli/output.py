@@ -233,6 +233,18 @@ def shown_path(path: Path | str) -> str:
     return str(whole.relative_to(Path.cwd())) if whole.is_relative_to(Path.cwd()) else str(path)
 
 
+def shown_place(address: str) -> str:
+    """Return the address of a ledger, or another place, as it is seen from here, if it is a file that lies below.
+
+    >>> shown_place(f"sqlite:///{Path.cwd().as_posix()}/.incrowd/ledger.sqlite")
+    'sqlite:///.incrowd/ledger.sqlite'
+    >>> shown_place("postgresql://me@host/privacy")
+    'postgresql://me@host/privacy'
+    """
+    start, colon, path = address.rpartition(":///")
+    return f"{start}{colon}{shown_path(path)}" if colon else address
+
+
 def loss_text(number: float, digits: int = 6) -> str:
     """Return a loss for people, rounded up to so many significant digits; a relative 10⁻¹² is a float's noise.
 

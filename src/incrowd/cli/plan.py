@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
-from incrowd.cli.output import loss_text, print_json, print_table, print_text
+from incrowd.cli.output import loss_text, print_json, print_table, print_text, shown_place
 from incrowd.cli.published import show_published
 from incrowd.core.loss import Syntactic
 from incrowd.core.schema import Role
@@ -272,7 +272,11 @@ def _show(forecast: Forecast) -> None:
     parameters = forecast.parameters
     lines = [
         ("dataset", forecast.policy.name),
-        *[(place.name, f"{place.value} ({place.by})") for place in places(forecast.policy) if place.changes],
+        *[
+            (place.name, f"{shown_place(place.value)} ({place.by})")
+            for place in places(forecast.policy)
+            if place.changes
+        ],
         ("protects", forecast.policy.schema.protects),
         ("method", forecast.policy.method.name),
         *[
@@ -288,7 +292,7 @@ def _show(forecast: Forecast) -> None:
         ("because", joined(forecast.guarantee.because)),
         *[("assumes", str(term)) for term in sorted(forecast.guarantee.assumes)],
         *([] if forecast.policy.gate is None else [("consent", forecast.policy.gate.sentence)]),
-        *_one_line(_defaults(forecast)),
+        *_one_line({name: value for name, value in _defaults(forecast).items() if name != "ledger"}),
         *[("nearest", _nearest(nearest)) for nearest in forecast.nearest],
         *[("note", text) for text in forecast.warnings],
         *[("data-dependent", text) for text in _drafted(forecast)],
@@ -333,8 +337,8 @@ def _expected(forecast: Forecast) -> list[tuple[str, str]]:
 def _one_line(defaults: dict[str, str]) -> list[tuple[str, str]]:
     """Return the defaults of the policy in one line; columns with equal defaults are counted, `--json` names them.
 
-    >>> _one_line({"ledger": "sqlite:///l", "age.missing": "a class of its own", "sex.missing": "a class of its own"})
-    [('default', 'ledger: sqlite:///l; missing in 2 columns: a class of its own')]
+    >>> _one_line({"unit": "row", "age.missing": "a class of its own", "sex.missing": "a class of its own"})
+    [('default', 'unit: row; missing in 2 columns: a class of its own')]
     """
     alike: dict[tuple[str, str], list[str]] = {}
     for name, value in defaults.items():

@@ -137,8 +137,8 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
     from incrowd.engines.readers.guess import policy_keys
     from incrowd.workflows.plan.routes import RouteNeeds, routes_of
     from incrowd.workflows.policy.document import read_document
-    from incrowd.workflows.profile.draft_policy import draft, write_draft
-    from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest, Origin
+    from incrowd.workflows.profile.draft_policy import draft, origin_of, write_draft
+    from incrowd.workflows.profile.draft_text import DraftPeriod, DraftRequest
 
     target = options.write or Path()
     pairs = [text.partition("=") for text in options.public]
@@ -146,8 +146,7 @@ def _write(profile: TableProfile, data: str, options: ProfileOptions, read: Sour
         raise InvalidParameter('--public takes a column and where its values are listed: --public ward="staff guide".')
     sources = {name: source for name, _, source in pairs}
     period = None if options.period is None else DraftPeriod(options.period)
-    keys = policy_keys(read) | ({"totals": list(profile.totals)} if profile.totals else {})
-    origin = Origin(_seen_from(target.resolve().parent, data), keys)
+    origin = origin_of(profile, _seen_from(target.resolve().parent, data), policy_keys(read))
     keep = tuple(options.keep)
     wish = DraftRequest(
         options.goal or DraftGoal.MICRODATA,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from incrowd.core.table import Progress
     from incrowd.queries.answer import Answer
+    from incrowd.queries.declarations import DeclarationAnswer
     from incrowd.queries.query import QueryTerms
     from incrowd.workflows.query.request import CostEstimate, QueryAnswer
     from incrowd.workflows.query.service import QueryService
@@ -83,7 +84,6 @@ def query(options: QueryOptions) -> None:
     The cost is charged before a row is read. The same query again gets the same answer at no further cost to the
     dataset.
     """
-    from incrowd.queries.declarations import may_be_declaration
     from incrowd.queries.language.reading import is_explain
     from incrowd.workflows.query.request import CostEstimate, QueryAnswer, QueryRequest
     from incrowd.workflows.query.service import publish_answer
@@ -96,15 +96,22 @@ def query(options: QueryOptions) -> None:
     if options.batch is not None:
         return _answer_batch(options, options.batch)
     only_price, sql = is_explain(options.sql or "")
-    if may_be_declaration(sql) and _answer_from_declarations(options, sql):
-        return None
-    asking = QueryRequest(sql, terms_of(options), options.analyst, options.account)
+    priced = any(number is not None for number in (options.epsilon, options.error, options.rho, options.rate))
+    terms = terms_of(options) if priced else None  # what is wrong about them is said before anything is opened
     with progress(not options.json) as tell, _open_queries(options, tell) as service:
-        if options.price or only_price:
-            reply: CostEstimate | QueryAnswer = service.price(asking)
-        else:
-            _check_folder(options)
-            reply = service.ask(asking)
+        free = _free_answer(service, sql)
+        if free is not None and not (options.price or only_price):
+            return _show_free(free, options)
+        reply: CostEstimate | QueryAnswer | None = None if free is None else service.public_price(sql)
+        if reply is None:
+            asking = QueryRequest(sql, terms or terms_of(options), options.analyst, options.account)
+            if options.price or only_price:
+                reply = service.price(asking)
+            elif (empty := service.empty_answer(asking)) is not None:  # LIMIT 0
+                return _show_free(empty, options)
+            else:
+                _check_folder(options)
+                reply = service.ask(asking)
     if options.out is not None and isinstance(reply, QueryAnswer):
         publish_answer(reply, service.budgets.ledger, Destination(options.out, options.form))
     if options.json:
@@ -112,18 +119,20 @@ def query(options: QueryOptions) -> None:
     return show_price(reply) if isinstance(reply, CostEstimate) else show_answer(reply, options)
 
 
-def _answer_from_declarations(options: QueryOptions, sql: str) -> bool:
-    """Answer SHOW TABLES and the like at no cost; return whether the query was one."""
+def _free_answer(service: QueryService, sql: str) -> DeclarationAnswer | None:
+    """Answer SHOW TABLES and the like, and what reads public tables alone, at no cost; None of anything else."""
     from incrowd.queries.declarations import declaration_answer
+    from incrowd.workflows.query.system_catalog import Visitor
 
-    with progress(not options.json) as tell, _open_queries(options, tell) as service:
-        answer = declaration_answer(sql, service.schema())
-    if answer is not None and options.json:
-        print_json(answer.to_json())
-    elif answer is not None:
-        rows = [tuple("" if value is None else str(value) for value in row) for row in answer.rows]
-        print_table("as declared", rows, "No row was read, and nothing was spent.", answer.names)
-    return answer is not None
+    declared = declaration_answer(sql, service.schema())
+    return service.public_answer(sql, Visitor("you")) if declared is None else declared
+
+
+def _show_free(answer: DeclarationAnswer, options: QueryOptions) -> None:
+    if options.json:
+        return print_json(answer.to_json())
+    rows = [tuple("" if value is None else str(value) for value in row) for row in answer.rows]
+    return print_table("as declared, or public", rows, "No row of a person was read: nothing was spent.", answer.names)
 
 
 def _answer_batch(options: QueryOptions, file: Path) -> None:

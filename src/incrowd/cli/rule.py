@@ -120,6 +120,10 @@ _QUESTIONS = {
 
 def _completed(options: RuleOptions) -> RuleOptions:
     """Return the options with what is missing, asked on a terminal; where there is none, refuse and name it."""
+    from incrowd.workflows.rules.rule import Zeros
+
+    if options.zeros is not None:  # else the word that it took is called missing
+        _choice(Zeros, options.zeros, "--zeros")
     rounds_only = options.base is not None and options.hide_below is None and options.hide_up_to is None
     needed = {
         "hide_below": options.hide_below is None and options.hide_up_to is None and not rounds_only,

@@ -62,6 +62,7 @@ class SeriesRunOptions:
     again: Annotated[
         bool, typer.Option("--again", help="Release a period again that was charged before: charged in sequence.")
     ] = False
+    force: Annotated[bool, typer.Option("--force", help="Release even if probably empty.")] = False
     form: Annotated[str, typer.Option("--format", help="parquet, csv or tsv.")] = "parquet"
     json: Json = False
 
@@ -76,7 +77,7 @@ def run(options: SeriesRunOptions) -> None:
     """
     from incrowd.errors import InvalidParameter
     from incrowd.workflows.release.deliver import Destination
-    from incrowd.workflows.series.series import run_period, run_series
+    from incrowd.workflows.series.series import RunTerms, SeriesPlaces, run_period, run_series
 
     if (options.period is None) == (options.until is None):
         raise InvalidParameter("give --period PERIOD for one period, or --until PERIOD for all open ones up to it.")
@@ -89,9 +90,10 @@ def run(options: SeriesRunOptions) -> None:
     policy = _policy(options.policy)
     if options.period is not None:
         place = make(options.out / options.period)
-        runs: Any = [run_period(options.data, policy, options.period, place, again=options.again)]
+        terms = RunTerms(options.again, options.force)
+        runs: Any = [run_period(options.data, policy, options.period, place, terms)]
     else:
-        runs = run_series(options.data, policy, options.out, options.until, make)
+        runs = run_series(options.data, policy, SeriesPlaces(options.out, options.until, make, options.force))
     plain = []
     for made in runs:
         if options.json:
@@ -112,10 +114,12 @@ def _plain(made: SeriesRun | PeriodStatus) -> dict[str, Any]:
 
 
 def _sentence(made: SeriesRun | PeriodStatus) -> str:
-    from incrowd.workflows.series.series import PeriodStatus
+    from incrowd.workflows.series.series import PeriodState, PeriodStatus
 
-    if isinstance(made, PeriodStatus):
+    if isinstance(made, PeriodStatus) and made.state is PeriodState.MISSING:
         return f"{made.label}: missing; its charge is not refunded"
+    if isinstance(made, PeriodStatus):
+        return f"{made.label}: published before"
     state = "released into" if made.new else "published before, in"
     return f"{made.label}: {state} {made.folder}"
 
@@ -152,13 +156,12 @@ def status(options: SeriesStatusOptions) -> None:
 
 
 def _spent(period: PeriodStatus, chosen: Series) -> str:
-    if period.spent is None:
-        return ""
-    if chosen.policy.releases is not None:
-        return "with the series"
-    if not period.bounded:
-        return "no bound on the privacy loss"
-    return cost_text(str(period.spent.epsilon), str(period.spent.delta))
+    together = chosen.policy.releases is not None and bool(period.releases)
+    alone = period.alone
+    if alone is None:
+        return "with the series" if together else ""
+    own = cost_text(str(alone.epsilon), str(alone.delta)) if period.bounded else "no bound on the privacy loss"
+    return f"with the series; other releases: {own}" if together else own
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
@@ -23,6 +24,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, ServerUnavailable
 Number = int | float | str | Decimal | Fraction
 BatchedQuery = str | tuple[str, Sequence[Any]]
 _LARGEST = 1 << 30  # bytes of a reply: a server that never ends must not fill the memory
+_EXPLAIN = re.compile(r"\s*explain\b", re.IGNORECASE)
 _HERE = ("localhost", "127.0.0.1", "::1")
 
 
@@ -54,10 +56,10 @@ class Client:
         """Ask, and pay for the answer; `error`, `rate`, `rho` and `account` may be said as well.
 
         Parameters are values for the question marks of the statement.  The same query at the same price again gets
-        the same answer and costs the dataset nothing.
+        the same answer and costs the dataset nothing.  After EXPLAIN, the reply is a cost estimate.
         """
         body = _body(sql, epsilon, delta, more) | _parameters(parameters)
-        return Reply.of(self._transport.post("/v1/query", body))
+        return Reply.of(self._transport.post("/v1/price" if _EXPLAIN.match(sql) else "/v1/query", body))
 
     def price(
         self,

@@ -5,15 +5,13 @@ Every `execute` is a query that costs what the connection was told; a repeated o
 
 from __future__ import annotations
 
-import json
-import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, Self, TypedDict, Unpack
 
 from incrowd.client.client import Client, Number
-from incrowd.client.reply import Reply, amount
+from incrowd.client.reply import Reply
 from incrowd.errors import IncrowdError, LedgerUnavailable, ServerUnavailable
 
 apilevel = "2.0"
@@ -23,7 +21,6 @@ paramstyle = "qmark"
 STRING, NUMBER, DATETIME = frozenset({"text"}), frozenset({"integer", "double", "boolean"}), frozenset({"date"})
 _CODES = {"decimal": "double"}
 """The codes of types, where they differ from the names in answers: as other drivers call numbers with a point."""
-_EXPLAIN = re.compile(r"\s*explain\s+privacy\b", re.IGNORECASE)
 
 
 class Warning(Exception):  # noqa: A001 (PEP 249 names it)
@@ -101,14 +98,6 @@ def _standard_errors() -> Iterator[None]:
         raise (ProgrammingError if problem.exit_code == 2 else DatabaseError)(str(problem)) from problem
 
 
-def _estimate(price: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a query would cost, what would remain and how exact it would be, line by line."""
-    yield f"costs {amount(price['cost'])}"
-    yield from (f"left of {name}: {amount(rest)}" for name, rest in price.get("left", {}).items())
-    yield from (f"expected {json.dumps(column)}" for column in price.get("expected", ()))
-    yield from price.get("notes", ())
-
-
 class Connection:
     """A connection; it holds nothing open, so closing it only forbids further queries."""
 
@@ -141,9 +130,6 @@ class Connection:
         """Return the reply to a query, and its columns as they were wished."""
         self._check()
         with _standard_errors():
-            if explained := _EXPLAIN.match(sql):
-                price = self._client.price(sql[explained.end() :], self._epsilon, self._delta, parameters)
-                return Reply((), {}, {}, {}, repeated=False), [("estimate", "text", tuple(_estimate(price)))]
             reply = self._client.query(sql, self._epsilon, self._delta, parameters)
         if reply.note and reply.certificate:
             warnings.warn(reply.note, AnswerWarning, stacklevel=4)

@@ -47,6 +47,7 @@ class IncrowdDialect(DefaultDialect):
     supports_statement_cache = True
     supports_native_boolean = True
     supports_native_decimal = False
+    div_is_floordiv = False
     supports_sane_rowcount = False
     supports_alter = False
     supports_schemas = False

@@ -135,10 +135,15 @@ def _left(allowance: Mapping[str, Any] | None, spent: Mapping[str, str]) -> str:
 
     >>> _left({"epsilon": "2", "delta": "0", "until": "2030-12-31"}, {"epsilon": "0.5", "delta": "0"})
     'epsilon 1.5, delta 0, until 2030-12-31'
+    >>> _left({"epsilon": "2", "delta": "0", "month": "0.5"}, {"epsilon": "1", "delta": "0", "epsilon_of_month": "0.1"})
+    'epsilon 1, delta 0, epsilon this month 0.4'
     """
     if allowance is None:
         return "none is set"
     rest = {name: max(Decimal(0), Decimal(allowance[name]) - Decimal(spent[name])) for name in ("epsilon", "delta")}
+    if allowance.get("month") is not None:
+        month = Decimal(allowance["month"]) - Decimal(spent.get("epsilon_of_month", "0"))
+        rest["epsilon this month"] = max(Decimal(0), month)
     return amount({name: f"{value:f}" for name, value in rest.items()} | _until(allowance))
 
 

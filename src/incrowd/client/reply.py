@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, overload
 
-from incrowd.drawing.answer import RenderedColumn, render_answer
+from incrowd.drawing.answer import RenderedColumn, expected_words, render_answer
 from incrowd.drawing.card import FIRST_ROWS, answer_card, card, facts
 from incrowd.errors import PackageMissing, UnsupportedVersion
 
@@ -61,7 +61,9 @@ class Reply:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Reply:
-        """Read a server's reply to a query."""
+        """Read a server's reply to a query, or to EXPLAIN: then each line of the cost estimate is a row."""
+        if "answer" not in plain:
+            return cls((ReplyColumn("estimate", "text", tuple(_estimate(plain))),), {}, {}, {}, repeated=False)
         answer = plain["answer"]
         if answer.get("answer") != VERSION:
             raise UnsupportedVersion(f"this client reads answers of version {VERSION}: install the server's version.")
@@ -176,6 +178,19 @@ class Replies(Sequence[Reply]):
         more = [f"The first {FIRST_ROWS} of {len(self):,} answers."] if len(self) > FIRST_ROWS else []
         note = " ".join([*more, *([_AGAIN] if self.repeated else [])])
         return cards + card("cost of all", facts(costs(self.cost, self.left)), note=note)
+
+
+def _estimate(price: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a query would cost, what would remain and how exact it would be, line by line.
+
+    >>> price = {"cost": {"epsilon": "1"}, "expected": [{"output": "n", "half_width": 3.0}], "notes": ["Of all rows."]}
+    >>> list(_estimate(price))
+    ['costs epsilon 1', 'expected n: ± 3', 'Of all rows.']
+    """
+    yield f"costs {amount(price['cost'])}"
+    yield from (f"left of {name}: {amount(rest)}" for name, rest in price.get("left", {}).items())
+    yield from map(expected_words, price.get("expected", ()))
+    yield from price.get("notes", ())
 
 
 def costs(cost: Mapping[str, str], left: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from functools import cached_property
+from html import escape
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -20,6 +21,7 @@ from incrowd.core.words import short_up
 from incrowd.errors import InvalidParameter, UnsupportedVersion
 
 VERSION = 3
+_LISTED = 3  # claims that a notebook shows, the strongest first
 NONCE_BYTES = 4  # random bytes of a release's id, so that equal releases have different ids; the rest is a digest
 LIMITS = (
     (
@@ -180,6 +182,13 @@ class Certificate:
         epsilon, delta = (short_up(Decimal(amount), 6) for amount in (spent.epsilon, spent.delta))
         cost = "no epsilon" if spent.epsilon == "Infinity" else f"epsilon {epsilon}, delta {delta}"
         return f"<Certificate {self.id}: {self.method.name} of {self.dataset.name}, {cost}>"
+
+    def _repr_html_(self) -> str:
+        """Return its claims as a few lines for a notebook; the report says all of it."""
+        claims = "".join(f"<li>{escape(claim.kind)}: {escape(claim.sentence)}</li>" for claim in self.claims[:_LISTED])
+        more = len(self.claims) - _LISTED
+        rest = f"<p>{more} more claims are in the report.</p>" if more > 0 else ""
+        return f"<div><b>{escape(repr(self)[1:-1])}</b><ul>{claims}</ul>{rest}</div>"
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form, with its version."""

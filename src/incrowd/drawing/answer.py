@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 UNDECLARED = (
     "undeclared: groups of missing values or of other, which the policy does not list and which may be empty; all "
@@ -47,6 +47,20 @@ def render_answer(columns: Sequence[RenderedColumn], undeclared: Sequence[int] =
     single = [line for place, line in enumerate(lines) if place not in set(folded)]
     one = [_folded(columns, folded)] if folded else []
     return RenderedAnswer(tuple(column.name for column in columns), (*single, *one), len(folded))
+
+
+def expected_words(column: Mapping[str, Any]) -> str:
+    """Return how exact a column of an answer will be, from the plain form of a cost estimate.
+
+    >>> expected_words({"output": "n", "half_width": 120.0})
+    'expected n: ± 120'
+    >>> expected_words({"output": "s", "by_size": [[10, 5.5], [100, 2.0]], "note": "worst case"})
+    'expected s: ± 5.5 in a group of 10; ± 2 in a group of 100; worst case'
+    """
+    whole = [f"± {up(column['half_width'], 6)}"] if "half_width" in column else []
+    sizes = [f"± {up(width, 4)} in a group of {size:,}" for size, width in column.get("by_size", ())]
+    note = [str(column["note"])] if column.get("note") else []
+    return f"expected {column['output']}: {'; '.join((*whole, *sizes, *note))}"
 
 
 def _occurs(columns: Sequence[RenderedColumn], place: int) -> bool:

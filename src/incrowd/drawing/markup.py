@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+_NARROW = 3  # so many columns fit on a small screen
 _POWER = re.compile(r"(?<=[e0])\^(ε|\d+)")
 
 
@@ -43,13 +44,21 @@ def joined(parts: Iterable[object]) -> Markup:
 
 
 def table(caption: str, head: Sequence[object], rows: Iterable[Sequence[object]]) -> Markup:
-    """Return a table whose first column names the rows.
+    """Return a table whose first column names the rows; one of many columns is a list of them on small screens.
 
     >>> "<caption>amounts</caption>" in table("amounts", ["", "value"], [["epsilon", 1]])
     True
     """
-    lines = (tag("tr", tag("th", row[0], scope="row"), *(tag("td", cell) for cell in row[1:])) for row in rows)
-    return framed(caption, head, joined(lines))
+    names = [str(cell) if len(head) > _NARROW else None for cell in head[1:]]
+    lines = (
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(tag("td", cell, data_name=name) for cell, name in zip(row[1:], names, strict=True)),
+        )
+        for row in rows
+    )
+    return framed(caption, head, joined(lines), class_="stacked" if len(head) > _NARROW else None)
 
 
 def framed(caption: str, head: Sequence[object], rows: Markup, **attributes: object) -> Markup:

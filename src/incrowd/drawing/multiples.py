@@ -9,8 +9,9 @@ from markupsafe import Markup
 
 from incrowd.drawing.markup import joined, tag
 
+_ALONE = {"stroke": "#0072b2", "stroke_width": 3, "stroke_opacity": 0.4}
 _DASHED = {"fill": "none", "stroke": "#b35900", "stroke_width": 1, "stroke_dasharray": "4 3"}
-_WIDE, _TALL, _GAP, _TITLE, _ACROSS = 220, 84, 16, 18, 3
+_WIDE, _TALL, _GAP, _TITLE, _FOOT, _ACROSS = 220, 84, 16, 18, 14, 3
 
 
 @dataclass(frozen=True)
@@ -23,29 +24,29 @@ class Multiple:
     """A second line over the same periods, drawn thin: what the points become under a constraint."""
 
 
-def multiples(title: str, charts: Sequence[Multiple], within: float, periods: int) -> Markup:
-    """Return small charts with common axes, from period 1 to the last; `within` is the half width of the band."""
+def multiples(title: str, charts: Sequence[Multiple], within: float, labels: Sequence[str]) -> Markup:
+    """Return small charts with common axes, from the first period to the last; `within` is half the band's width."""
     values = [value for chart in charts for _, value in chart.points]
     low, high = min(0.0, *(value - within for value in values)), max(1.0, *(value + within for value in values))
     parts = [tag("title", title)]
     for place, chart in enumerate(charts):
         left = (place % _ACROSS) * (_WIDE + _GAP)
-        top = (place // _ACROSS) * (_TALL + _TITLE + _GAP)
-        parts.append(tag("g", *_chart(chart, (low, high), within, periods), transform=f"translate({left} {top})"))
+        top = (place // _ACROSS) * (_TALL + _TITLE + _FOOT + _GAP)
+        parts.append(tag("g", *_chart(chart, (low, high), within, labels), transform=f"translate({left} {top})"))
     rows = -(-len(charts) // _ACROSS)
     wide = min(len(charts), _ACROSS) * (_WIDE + _GAP)
-    tall = rows * (_TALL + _TITLE + _GAP)
+    tall = rows * (_TALL + _TITLE + _FOOT + _GAP)
     return Markup('<svg viewBox="0 0 {} {}" role="img" class="multiples" aria-label="{}">{}</svg>').format(
         wide, tall, title, joined(parts)
     )
 
 
-def _chart(chart: Multiple, ends: tuple[float, float], within: float, periods: int) -> list[Markup]:
+def _chart(chart: Multiple, ends: tuple[float, float], within: float, labels: Sequence[str]) -> list[Markup]:
     low, high = ends
     scale = (high - low) or 1.0
 
     def x(period: int) -> float:
-        return round((period - 1) * _WIDE / max(1, periods - 1), 1)
+        return round((period - 1) * _WIDE / max(1, len(labels) - 1), 1)
 
     def y(value: float) -> float:
         return round(_TITLE + _TALL * (high - value) / scale, 1)
@@ -53,11 +54,20 @@ def _chart(chart: Multiple, ends: tuple[float, float], within: float, periods: i
     parts = [
         tag("text", chart.name[:34], x=0, y=_TITLE - 6, class_="name"),
         tag("line", x1=0, x2=_WIDE, y1=y(0), y2=y(0), class_="zero"),
-        tag("text", f"{high:,.0f}", x=_WIDE, y=_TITLE + 9, text_anchor="end", class_="end"),
+        tag("text", f"up to {high:,.0f}", x=_WIDE, y=_TITLE - 6, text_anchor="end", class_="end"),
+        *(
+            tag("text", label, x=x(place), y=_TITLE + _TALL + _FOOT, text_anchor=anchor, class_="end")
+            for label, place, anchor in ((labels[0], 1, "start"), (labels[-1], len(labels), "end"))
+            if len(labels) > 1
+        ),
     ]
     for run in _runs(chart.points):
         if len(run) == 1:
-            parts.append(tag("circle", cx=x(run[0][0]), cy=y(run[0][1]), r=2, class_="value"))
+            at, value = x(run[0][0]), run[0][1]
+            parts.append(
+                tag("line", x1=at, x2=at, y1=y(value - within), y2=y(value + within), class_="alone", **_ALONE)
+            )
+            parts.append(tag("circle", cx=at, cy=y(value), r=2, class_="value"))
             continue
         above = [f"{x(period)},{y(value + within)}" for period, value in run]
         below = [f"{x(period)},{y(value - within)}" for period, value in reversed(run)]

@@ -42,8 +42,8 @@ class WorkerLimits:
     def times(self, factor: float) -> WorkerLimits:
         """Return limits that are so much larger.
 
-        >>> Limits(18, 60, None).times(2)
-        Limits(processor=36, clock=120, memory=None)
+        >>> WorkerLimits(18, 60, None).times(2)
+        WorkerLimits(processor=36, clock=120, memory=None)
         """
         scaled = (None if amount is None else amount * factor for amount in (self.processor, self.clock, self.memory))
         return WorkerLimits(*scaled)

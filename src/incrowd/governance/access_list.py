@@ -94,13 +94,18 @@ class AccessList:
         return new
 
     def signed_on(self, name: str, groups: Iterable[str] = ()) -> Grant:
-        """Return the grant of a user whom a proxy signed on: their own, or that of the first group that has one."""
+        """Return the grant of a user whom a proxy signed on: their own, or that of the first group that has one.
+
+        An own entry that was revoked or has expired keeps the user out, whatever groups they are in.
+        """
         marks = [signed_on(name), *(signed_on(group_name(group)) for group in groups)]
         for mark in marks[:_MOST_GROUPS]:
             stored = self.chain.remember(("grant", mark), partial(_stored_grant, mark=mark))
             grant = self._working(mark, stored)
             if grant is not None:
                 return replace(grant, holder=replace(grant.holder, name=name))
+            if stored is not None and mark == marks[0]:
+                break
         raise AccessDenied("this user has no role here: ask the data holder (incrowd access admit).")
 
     def rotate(self, number: str, until: datetime, by: AccessDecision) -> NewToken:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "main"
 """The schema that declared tables are in, for tools that ask for one."""
+PERSON_NOTE = "join key: count it by COUNT(DISTINCT), or join by it"
+"""What is said of the column that identifies people, instead of its domain."""
 _INFORMATION = "information_schema"
 _SHOW = re.compile(r"\s*show\s+(all\s+)?tables\s*;?\s*", re.IGNORECASE)
 _DESCRIBE = re.compile(
@@ -181,13 +183,17 @@ def _table(named: re.Match[str], described: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _described(table: Mapping[str, Any]) -> DeclarationAnswer:
-    rows = tuple((column["name"], column["type"], _domain(column)) for column in table["columns"])
+    person = table.get("person")
+    rows = tuple(
+        (column["name"], column["type"], PERSON_NOTE if column["name"] == person else _domain(column))
+        for column in all_columns(table)
+    )
     return DeclarationAnswer(("column_name", "column_type", "domain"), rows)
 
 
 def _without_rows(table: Mapping[str, Any]) -> DeclarationAnswer:
     """Return the columns of a table, and none of its rows: whatever these hold, none of them is asked for."""
-    columns = table["columns"]
+    columns = all_columns(table)
     return DeclarationAnswer(
         tuple(column["name"] for column in columns), (), tuple(column["type"] for column in columns)
     )
@@ -253,7 +259,7 @@ def _columns(described: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = (
         ("incrowd", SCHEMA, table["name"], column["name"], place, "YES", _TYPES.get(column["type"], "VARCHAR"))
         for table in described["tables"]
-        for place, column in enumerate(table["columns"], 1)
+        for place, column in enumerate(all_columns(table), 1)
     )
     return [dict(zip(names, row, strict=True)) for row in rows]
 

@@ -314,9 +314,10 @@ class Relation:
     `dataset` is the name under which the ledger keeps the budget of a private table; a public table has none.  The
     person column of a private table stands in its schema's unit, with the most rows of one person that take part.  Of a
     public table `most` tells for each set of columns how many rows share their values at most: read off the table,
-    which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own.
-    `today` is the day that CURRENT_DATE means, if one was declared.  `calendar` says which rows belong to which period;
-    where `days` are named, only rows of these periods are read, and nothing else of the table.
+    which is not secret.  `ready` says that an engine holds its rows as queries read them, under a name of their own;
+    `by_period` that it holds those of each person and period, for queries of some periods.  `today` is the day that
+    CURRENT_DATE means, if one was declared.  `calendar` says which rows belong to which period; where `days` are named,
+    only rows of these periods are read, and nothing else of the table.
     """
 
     name: str
@@ -327,6 +328,7 @@ class Relation:
     today: date | None = None
     calendar: PeriodCalendar | None = None
     days: DaysRead | None = None
+    by_period: bool = False
 
     @property
     def period(self) -> str | None:

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from incrowd.core.domain import Categories, Type
 from incrowd.core.schema import Column
-from incrowd.engines.sql.engine import ready_name
+from incrowd.engines.sql.engine import by_period_name, ready_name
 from incrowd.errors import QueryRefused
 from incrowd.queries.language.expressions.function import TextWork, Width
 from incrowd.queries.language.expressions.table import function_of
@@ -94,14 +94,21 @@ def _flow(query: exp.Expr, catalog: Catalog) -> _Flow:
 
 
 def _table(name: str, catalog: Catalog) -> _Flow:
-    """Return the rows of a table, as it is or as it is ready: one unit has at most so many that take part."""
-    relation = (
-        next((relation for relation in catalog.relations if ready_name(relation.name) == name), None) or catalog[name]
+    """Return the rows of a table, as it is or as it is stored: one unit has at most so many that take part.
+
+    Of one that is stored by period it has one row more in each, where that says who is left out.
+    """
+    relation = next(
+        (one for one in catalog.relations if name in (ready_name(one.name), by_period_name(one.name))), None
     )
+    relation = catalog[name] if relation is None else relation
     widths = {column.name: _width(column) for column in relation.schema.columns}
     if relation.unit.column is not None:
         widths[PERSON] = widths[relation.unit.column]
-    return _Flow(relation.unit.max_rows if relation.private else None, widths)
+    rows = relation.unit.max_rows if relation.private else None
+    if rows is not None and name == by_period_name(relation.name) and relation.days is not None:
+        rows = (rows + (relation.unit.more is not None)) * len(relation.days.periods)
+    return _Flow(rows, widths)
 
 
 def _width(column: Column) -> int:

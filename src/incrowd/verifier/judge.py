@@ -353,8 +353,8 @@ def _period(certificate: Certificate) -> Problem | None:
 
 def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tuple[Decimal, Decimal]) -> Problem | None:
     """Return a problem if the price of a whole series is below what its releases cost together; else None."""
-    account, guarantee = certificate.accounting.period, certificate.guarantee
-    if account is None or account.releases is None:
+    account, guarantee, step = certificate.accounting.period, certificate.guarantee, period_of(certificate.steps)
+    if account is None or account.releases is None or step is None or step.composed is None:
         return None
     if not all(amount.is_finite() for amount in spent):
         return Problem("a series that is charged at once has a price")
@@ -362,12 +362,12 @@ def _series(certificate: Certificate, spent: tuple[Decimal, Decimal], total: tup
         return Problem("the total is smaller than the cost of this series")
     if _runs(certificate) and spent[0] != _cost(certificate.claims):
         return Problem("the charge is not the cost of the claim")
-    whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * account.releases)
+    whole = guarantee.loss if _runs(certificate) else Sequence((guarantee.loss,) * step.composed)
     derived = derive(whole, guarantee.unit, Fraction(spent[0]), Fraction(spent[1]))
     if derived is None:
         return _NOT_DERIVED
     if derived.delta > float(spent[1]) * TOLERANCE:
-        return Problem(f"{account.releases} releases have a delta of {derived.delta:.6g} at the epsilon of the series")
+        return Problem(f"{step.composed} releases have a delta of {derived.delta:.6g} at the epsilon of the series")
     return None if derived.whole else _TOO_MANY
 
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 import pytest
 
 from incrowd.accounting.accountant import Spend
-from incrowd.accounting.budget import Allowance, Amount, Budget
+from incrowd.accounting.budget import Allowance, Amount, AnalystSpending, Budget
 from incrowd.accounting.ledger.datasets import Declaration
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.status import Entry
@@ -482,6 +482,43 @@ def test_an_allowance_ends_after_its_last_day(sqlite: str) -> None:
     with pytest.raises(BudgetExceeded, match="expired on 2126-01-30"):
         ledger.charge(pure("0.1"), "births", release="r", analyst="ann")
     assert ledger.check().ok
+
+
+def test_an_allowance_for_a_month_paces_an_analyst_inside_the_total(sqlite: str) -> None:
+    days = [datetime(2126, month, day, 23, 59, tzinfo=UTC) for month, day in ((1, 2), (1, 31), (2, 1), (3, 1), (4, 1))]
+    ledger = create(sqlite)
+    births(ledger, Budget.of(3))
+    ledger = replace(ledger, chain=replace(ledger.chain, clock=lambda: days[0]))
+    ledger.allow("births", Allowance.of("ann", "1.2", month="0.4"), *OWNER)
+
+    def spend(epsilon: str) -> None:
+        ledger.charge(pure(epsilon), "births", release="r", analyst="ann")
+
+    spend("0.3")
+    days.pop(0)
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0.2; 0.1 of ann's allowance for 2126-01 remains"):
+        spend("0.2")
+    with pytest.raises(BudgetExceeded, match=r"allowance for 2126-01"):
+        ledger.preview({"births": pure("0.2")}, analyst="ann")
+    spend("0.1")
+    assert ledger.share("births", "ann").spending == AnalystSpending(Amount.up("0.4", 0), "2126-01", Decimal("0.4"))
+    days.pop(0)
+    assert ledger.share("births", "ann").spending == AnalystSpending(Amount.up("0.4", 0), "2126-02")
+    spend("0.4")
+    other = ledger.charge(pure("0.3"), "births", release="of bob", analyst="bob")
+    with pytest.raises(BudgetExceeded, match=r"0 of ann's allowance for 2126-02"):
+        ledger.repeat(other.sequence, "ann")
+    days.pop(0)
+    ledger.repeat(other.sequence, "ann")
+    spend("0.1")
+    days.pop(0)
+    with pytest.raises(BudgetExceeded, match=r"costs epsilon 0.1; 0 of ann's allowance of 1.2 remains"):
+        spend("0.1")
+    ledger.allow("births", Allowance.of("ann", 2), *OWNER)
+    spend("0.6")
+    assert ledger.check().ok
+    with pytest.raises(InvalidParameter, match="at most the whole allowance"):
+        Allowance.of("ann", "0.5", month=1)
 
 
 def test_an_allowance_that_ended_stays_ended_when_the_clock_goes_back(sqlite: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -127,11 +128,21 @@ def test_a_move_that_was_cut_short_is_finished_by_the_same_call(
             with pytest.raises(LedgerMoved):
                 reopen(sqlite).look("geburten", "plan")
             with pytest.raises(LedgerMoved, match="Finish that move"):
-                moved(sqlite, f"sqlite:///{tmp_path}/other/ledger.sqlite")
+                moved(sqlite, f"sqlite:///{tmp_path}/other/ledger.sqlite", unfinished=True)
     if done == "all":
         moved(sqlite, target)
-    moved(sqlite, target)
+    moved(sqlite, target, unfinished=done == "departure")
     assert [entry.kind for entry in reopen(target).entries()][-2:] == ["moved", "arrived"]
+
+
+def test_what_was_charged_at_the_new_place_is_not_forgotten_by_moving_once_more(sqlite: str, tmp_path: Path) -> None:
+    charged(sqlite)
+    moved(sqlite, elsewhere(tmp_path))
+    reopen(elsewhere(tmp_path)).charge(pure(1), "geburten", release="tafel 2")
+    shutil.rmtree(tmp_path / "carried")
+    with pytest.raises(Refused, match=r"there is none at .*carried.* would forget them"):
+        moved(sqlite, elsewhere(tmp_path))
+    assert not (tmp_path / "carried").exists()
 
 
 def interrupted(*_: object) -> None:

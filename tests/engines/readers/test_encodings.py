@@ -34,7 +34,14 @@ TEXTS = {
     "cp850": ("Straße;Größe;Mädchen;München", "Département;marié;Rhône;Forêt"),
     "cp1251": ("Пациент;диагноз;город;Москва;женщина", "пол;възраст;община;София"),
     "koi8_r": ("Пациент;диагноз;город;Москва;женщина;мужчина",),
+    "iso8859_15": ("palkka €/kk;sisäänpääsy;Äänekoski", "coût en €;prénom;été"),
     "cp1253": ("Φύλο;Ηλικία;Ημερομηνία γέννησης;Πόλη;Θεσσαλονίκη",),
+}
+EAST = {
+    "cp932": ("患者番号,氏名,生年月日,性別", "山田 花子,東京都,肺炎,退院日"),
+    "gb18030": ("姓名,性别,出生日期,城市", "张伟,男,北京,诊断"),
+    "cp949": ("이름,성별,생년월일,진단", "김민수,남,서울"),
+    "big5": ("姓名,性別,出生日期,城市,臺北",),
 }
 CASES = [(encoding, text) for encoding, texts in TEXTS.items() for text in texts]
 
@@ -48,3 +55,9 @@ def test_the_encoding_of_a_language_is_recognized_in_one_line_and_in_many(encodi
 def test_a_few_foreign_names_do_not_hide_the_language() -> None:
     lines = [*["Rodné číslo;Příjmení;Břeclav;žena"] * 30, "Jürgen Groß"]
     assert likely_encoding("\n".join(lines).encode("cp1250")) == "cp1250"
+
+
+@pytest.mark.parametrize("encoding", EAST)
+def test_signs_of_the_east_are_read_in_their_own_encoding(encoding: str) -> None:
+    for text in EAST[encoding]:
+        assert likely_encoding("\n".join([text] * 40).encode(encoding)) == encoding

@@ -11,17 +11,12 @@ import stat
 import sys
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from fsspec.implementations.memory import MemoryFileSystem
 from fsspec.registry import _registry
 from pyarrow import parquet as pq
@@ -33,6 +28,7 @@ from incrowd.errors import IncrowdError, InvalidParameter, SourceChanged, Source
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
+from tests.tls import self_signed
 
 TEXT = b"sex,age\nf,41\nm,30\n"
 ROWS = [{"sex": "f", "age": "41"}, {"sex": "m", "age": "30"}]
@@ -156,24 +152,26 @@ def test_patterns_and_partitions_of_this_machine(tmp_path: Path) -> None:
 def test_standard_input_is_read_once_and_serves_every_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "_SPOOLS", {})
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    source = open_source("-", SourceOptions(format="csv"))
+    source = open_source("-")  # text, and so delimited text
     assert rows_of(source) == rows_of(source) == ROWS
     assert rows_of(open_source("-", SourceOptions(format="csv"))) == ROWS
     assert source.address is None
 
 
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Write a certificate for this machine and its key."""
-    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    builder = builder.serial_number(1).not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    pem = serialization.Encoding.PEM
-    (folder / "ca.pem").write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(pem))
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "key.pem").write_bytes(private)
-    return folder / "ca.pem", folder / "key.pem"
+def test_the_format_of_standard_input_is_known_by_its_first_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"sex": ["f", "m"]}), file)
+    wide = "kön\nman\nkvinna\n".encode("utf-16")
+    for content, kind in ((file.getvalue(), "parquet"), (wide, "csv"), ("kön\nå\nå\n".encode(), "csv")):
+        monkeypatch.setattr(remote, "_SPOOLS", {})
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        source = open_source("-")
+        assert (source.format, len(rows_of(source))) == (kind, 2)
+    for content in (b"<stata_dta><header>", b"\x1f\x8b\x08\x00", b""):
+        monkeypatch.setattr(remote, "_SPOOLS", {})
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+        with pytest.raises(SourceUnreadable):
+            open_source("-")
 
 
 class _Web(BaseHTTPRequestHandler):

@@ -21,7 +21,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
-from incrowd.workflows.release.tables import release, release_to
+from incrowd.workflows.release.tables import ReleaseTerms, release, release_to
 from incrowd.workflows.verify.verify import verify
 from tests.methods.tabulation.frames import flat
 from tests.methods.tabulation.test_informed_reader import crowds, extremes, people
@@ -73,6 +73,30 @@ def test_a_further_table_is_refused_before_the_charge_unless_it_is_protected_wit
     released = release_to(rows(), together, Destination(tmp_path / "second", "csv"))
     assert not [note for note in released.notes if "not compared" in note]
     assert verify(tmp_path / "second").passed
+
+
+@pytest.mark.parametrize("way", [{"protect": "rounding", "base": 5}, {"protect": "adjustment", "minimum": 3}])
+def test_a_table_of_the_same_numbers_that_is_protected_in_another_way_is_refused(
+    first: Path, tmp_path: Path, way: dict[str, Any]
+) -> None:
+    """A rounded number is within the base of one that the other table leaves empty."""
+    other = policy(tmp_path, ["area", "kind"], earlier=[str(first)])
+    other["release"] = {"method": "protected-table", "columns": ["area", "sex"], **way}
+    with pytest.raises(Refused, match=r"protected in another way: .*first\. .* Nothing was charged"):
+        release_to(rows(), other, Destination(tmp_path / "second", "csv"))
+    assert charges(other) == 1
+    release_to(rows(), other, Destination(tmp_path / "second", "csv"), terms=ReleaseTerms(anyway=True))
+    back = policy(tmp_path, ["area", "kind"], earlier=[str(first)])
+    with pytest.raises(Refused, match=r"protected in another way: .*second\. "):
+        release_to(rows(), back, Destination(tmp_path / "third", "csv"))
+
+
+def test_a_table_under_another_name_of_the_dataset_is_no_way_around(first: Path, tmp_path: Path) -> None:
+    other = policy(tmp_path, ["area", "kind"])
+    other["dataset"] = {"name": "crowd two", "same_people_as": "crowd"}
+    with pytest.raises(Refused, match=r"add them to earlier: \[\"first/data\.csv\"\]"):
+        release_to(rows(), other, Destination(tmp_path / "second", "csv"))
+    assert charges(other) == 1
 
 
 def test_the_same_table_again_needs_no_comparison(first: Path, tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
 -- trade: hospital
+SELECT sex, ENTROPY(ward) AS e FROM visits WHERE age > 17 GROUP BY sex;
+SELECT YEAR(day) AS y, ENTROPY(ward) / 2 AS half FROM visits GROUP BY y;
+SELECT ENTROPY(ward) AS e FROM visits GROUP BY sex;
+SELECT * FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) AS t ORDER BY 2 DESC, 1;
 SELECT COUNT(*) FROM visits WHERE day >= TIMESTAMP '2024-02-01 00:00:00' AND day < '2024-05-01 00:00:00'::timestamp;
 SELECT DATE_TRUNC('month', CAST(day AS TIMESTAMP)) AS m, COUNT(*) AS n FROM visits WHERE day >= '2024-01-01' GROUP BY 1;
 SELECT COUNT(*) FROM visits WHERE ward = ANY(ARRAY['heart', 'lung']) AND (sex, ward) = ('f', 'heart');

@@ -24,6 +24,7 @@ SAME = (
     (
         "SELECT AVG(age) FROM visits WHERE ward IN ('a', 'b') OR note = 'x' OR smoker",
         "SELECT AVG(age) FROM visits WHERE (smoker OR note = 'x') OR ward IN ('b', 'a', 'b')",
+        """SELECT AVG(age) FROM visits WHERE ward = ANY('{b,"a"}') OR note = 'x' OR smoker""",
     ),
     (
         "SELECT STRFTIME(day, '%Y-%m') AS month, COUNT(*) FROM visits GROUP BY month",

@@ -309,7 +309,8 @@ def test_a_text_that_is_too_long_is_not_even_read() -> None:
 def test_asking_for_the_price_is_told_from_asking() -> None:
     assert is_explain(" explain  Privacy\nselect 1") == (True, "select 1")
     assert is_explain("-- please\n/* do */ EXPLAIN PRIVACY select 1") == (True, "select 1")
-    assert is_explain("EXPLAIN SELECT 1") == (False, "EXPLAIN SELECT 1")
+    assert is_explain("EXPLAIN SELECT 1") == (True, "SELECT 1")
+    assert is_explain("EXPLAINS SELECT 1") == (False, "EXPLAINS SELECT 1")
 
 
 def test_a_text_that_a_parser_gives_up_on_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.hierarchy.flat import Flat
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.unit import Kind, Unit
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, QueryRefused
 from incrowd.queries.language.understanding import understand
 from incrowd.queries.query import Block, Catalog, Relation
 
@@ -63,6 +63,8 @@ def _groups(where: str, key: str) -> tuple[object, ...] | None:
         ("day >= DATE '2025-03-01' AND day < '2025-03-03'", "day", (date(2025, 3, 1), date(2025, 3, 2))),
         ("EXTRACT(MONTH FROM day) = 3", "DATE_TRUNC('month', day)", (date(2025, 3, 1),)),
         ("pieces > 3", "pieces % 2", (0, 1)),
+        ("4 NOT BETWEEN pieces AND 3", "pieces", (0, 1, 2, 3, 4, 5, None)),
+        ("4 NOT BETWEEN pieces AND 3 AND pieces IN (1, 3)", "pieces", (1, 3)),
         ("express", "express", (True,)),
         ("born BETWEEN '2025-03-01' AND '2025-03-02'", "born", (date(2025, 3, 1), date(2025, 3, 2))),
         ("born >= '2025-11-01' AND '2025-12-01' > born", "DATE_TRUNC('month', born)", (date(2025, 11, 1),)),
@@ -98,11 +100,15 @@ def test_conditions_in_subqueries_and_joins_leave_their_groups(rows: str, key: s
     assert _values(f"SELECT {key} AS k, COUNT(*) FROM {rows} GROUP BY {key}") == groups
 
 
-@pytest.mark.parametrize(
-    "where", ["channel = 'web' OR pieces = 1", "channel = 'web' OR 1 = 1", "pieces > 3", "channel = 'nix'"]
-)
+@pytest.mark.parametrize("where", ["channel = 'web' OR pieces = 1", "channel = 'web' OR 1 = 1", "pieces > 3"])
 def test_what_restricts_nothing_for_sure_leaves_all_groups(where: str) -> None:
     assert _groups(where, "channel") == ("Geschäft", "app", "other", "web", None)
+
+
+@pytest.mark.parametrize(("where", "key"), [("channel = 'nix'", "channel"), ("pieces > 20", "pieces")])
+def test_conditions_that_no_declared_value_fits_are_refused(where: str, key: str) -> None:
+    with pytest.raises(QueryRefused, match="no declared value fits"):
+        _groups(where, key)
 
 
 LEAVES = {

@@ -6,12 +6,16 @@ import asyncio
 import datetime as dt
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
+from typing import cast
 
 import pandas as pd
 import polars as pl
@@ -24,10 +28,12 @@ from incrowd.governance.grant import AccessRole
 from incrowd.queries.declarations import DeclarationAnswer
 from incrowd.web import replies
 from incrowd.web.postgres.door import complaint_of
-from incrowd.web.postgres.server import PostgresSettings
+from incrowd.web.postgres.server import PostgresServer, PostgresSettings, _Connection
+from incrowd.web.postgres.session import Session
 from incrowd.web.settings import Settings
 from incrowd.workflows.query.system_catalog import Visitor
 from tests.ports import free_port
+from tests.tls import self_signed
 from tests.web.serving import OFFICER, SECRET, Server, listening, server
 
 SQL = "SELECT sex, COUNT(*) AS n FROM births GROUP BY sex"
@@ -45,7 +51,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Server:
 @pytest.fixture(scope="module")
 def door(here: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresSettings]:
     folder = tmp_path_factory.mktemp("s")
-    where = PostgresSettings(free_port(), socket=str(folder))
+    certificate, key = map(str, self_signed(folder))
+    where = PostgresSettings(free_port(), socket=str(folder), certificate=certificate, key=key)
     here.client.application.state.postgres = where
     with listening(here.client.application):
         yield where
@@ -64,6 +71,16 @@ def address(door: PostgresSettings, token: str) -> str:
 @pytest.fixture(scope="module")
 def engine(address: str) -> sa.Engine:
     return sa.create_engine(address.replace("postgresql:", "postgresql+psycopg:"), poolclass=sa.NullPool)
+
+
+@dataclass
+class _Way:
+    """Tells of a connection what asyncio's writer tells."""
+
+    facts: dict[str, object]
+
+    def get_extra_info(self, name: str) -> object:
+        return self.facts[name]
 
 
 def _needed(*parts: Path | str) -> None:
@@ -101,6 +118,94 @@ def test_psql_describes_tables_and_asks(door: PostgresSettings, address: str) ->
     assert "the user or the token is wrong" in by_socket
 
 
+@pytest.fixture
+def slow(here: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A query that ends once somebody has canceled it."""
+    cancel = Session.cancel
+
+    def canceled(session: Session) -> None:
+        cancel(session)
+        here.queries.go.set()
+
+    monkeypatch.setattr(Session, "cancel", canceled)
+    yield "SELECT sex, COUNT(*) AS slow FROM births GROUP BY sex"
+    here.queries.go.clear()
+
+
+def _until_begun(here: Server, before: int) -> None:
+    while len(here.queries.begun) == before:
+        time.sleep(0.005)
+
+
+def test_psql_describes_results_and_lists_databases(address: str) -> None:
+    _needed("psql")
+    listed = _ran("psql", address, "-c", r"\l+", "-c", r"\db", "-c", r"\d pg_class")
+    assert listed.count("pg_default") == 2
+    described = subprocess.run(
+        ["psql", "-X", address], input=f"{SQL} \\gdesc\nSELECT * FROM pg_catalog.pg_nix;\n",
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "n      | bigint" in described.stdout
+    assert "the catalog has no table pg_catalog.pg_nix here" in described.stderr
+
+
+def test_psql_cancels(address: str, here: Server, slow: str) -> None:
+    _needed("psql")
+    before = len(here.queries.begun)
+    psql = subprocess.Popen(["psql", "-X", address, "-c", slow], stderr=subprocess.PIPE)
+    _until_begun(here, before)
+    psql.send_signal(signal.SIGINT)
+    assert b"canceling statement due to user request; its cost is not refunded" in psql.communicate(timeout=60)[1]
+
+
+def test_answers_before_an_error_are_sent(address: str) -> None:
+    _needed("psql")
+    told = _ran("psql", "-X", address, "-c", f"{SQL}; SELECT * FROM nowhere")
+    assert "f   | 42" in told
+    assert "there is no such table" in told
+
+
+@pytest.mark.parametrize("mode", ["disable", "verify-full"])
+def test_connections_are_encrypted_where_clients_wish(door: PostgresSettings, address: str, mode: str) -> None:
+    way = f"&sslmode={mode}&sslrootcert={door.certificate}&hostaddr=127.0.0.1"
+    with psycopg.connect(address.replace("@127.0.0.1", "@localhost") + way) as connection:
+        assert connection.pgconn.ssl_in_use == (mode != "disable")
+        assert connection.execute(SQL).fetchone() is not None
+
+
+@pytest.mark.parametrize(
+    ("peer", "own", "encrypted", "safe"),
+    [
+        (("127.0.0.1", 5), ("127.0.0.1", 6), False, True),
+        (("10.0.0.7", 5), ("10.0.0.1", 6), False, False),
+        (("10.0.0.7", 5), ("10.0.0.1", 6), True, True),
+        (("::1", 5, 0, 0), ("::1", 6, 0, 0), False, True),
+        ("", "/tmp/.s.PGSQL.5432", False, True),
+    ],
+)
+def test_a_token_is_not_asked_for_where_it_could_be_read_on_the_way(
+    peer: object, own: object, encrypted: bool, safe: bool
+) -> None:
+    facts = {"peername": peer, "sockname": own, "ssl_object": object() if encrypted else None}
+    connection = _Connection(
+        cast("PostgresServer", None), cast("StreamReader", None), cast("StreamWriter", _Way(facts))
+    )
+    assert connection._is_safe(connection._place()) is safe
+
+
+def test_settings_of_a_transaction_end_with_it(address: str) -> None:
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("SET LOCAL incrowd.epsilon = 0.9")  # outside of a transaction it does nothing
+        with connection.transaction():
+            connection.execute("SET LOCAL incrowd.epsilon = 0.5")
+            connection.execute("SET incrowd.delta = 1e-9")
+            assert connection.execute("SHOW incrowd.epsilon").fetchone() == ("0.5",)
+        assert connection.execute("SHOW incrowd.epsilon").fetchone() == ("0.1",)
+        assert connection.execute("SHOW incrowd.delta").fetchone() == ("1e-9",)
+        connection.execute("SET TIME ZONE 'Europe/Berlin'")
+        assert connection.execute("SHOW timezone").fetchone() == ("Europe/Berlin",)
+
+
 def test_psycopg_asks_with_parameters_of_every_type_in_text_and_binary(address: str, here: Server) -> None:
     values = (7, "web", dt.date(2025, 2, 1), Decimal("0.5"), True, None, 1.5)
     with psycopg.connect(address) as connection:
@@ -111,6 +216,16 @@ def test_psycopg_asks_with_parameters_of_every_type_in_text_and_binary(address: 
             assert rows == [("f", 42, dt.date(2020, 2, 29)), ("m", 7, None), (None, 0, dt.date(1999, 12, 31))]
     assert "(7, 'web', CAST('2025-02-01' AS DATE), 0.5, TRUE, NULL, 1.5)" in here.queries.asked[-1].sql
     assert str(here.queries.asked[-1].terms.epsilon) == "1/10"
+
+
+def test_lists_of_texts_are_parameters_of_queries_and_of_the_catalog(address: str, here: Server) -> None:
+    with psycopg.connect(address) as connection:
+        listed = connection.execute(
+            "SELECT relname FROM pg_class WHERE relname = ANY(%s)", (["births", 'Köln, "Mitte"'],)
+        ).fetchall()
+        assert listed == [("births",)]
+        connection.execute(f"{SQL} HAVING sex = ANY(%s)", (["f", "x y"],))
+    assert here.queries.asked[-1].sql.endswith("""HAVING sex = ANY('{f,"x y"}')""")
 
 
 def test_psycopg_prepares_describes_and_goes_on_after_an_error(address: str) -> None:
@@ -191,6 +306,36 @@ def test_declarations_are_free_and_reach_no_engine(address: str, here: Server) -
     assert len(here.queries.asked) == before
 
 
+def test_a_task_that_is_canceled_cancels_its_query(address: str, here: Server, slow: str) -> None:
+    async def asked() -> object:
+        async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
+            before = len(here.queries.begun)
+            task = asyncio.create_task(connection.execute(slow))
+            await asyncio.to_thread(_until_begun, here, before)
+            task.cancel()  # psycopg asks the server to cancel, and waits for its error
+            with pytest.raises((asyncio.CancelledError, psycopg.errors.QueryCanceled)):
+                await task
+            return await (await connection.execute("SELECT 1")).fetchone()
+
+    assert asyncio.run(asked()) == (1,)
+
+
+def test_sqlalchemy_and_pandas_cancel(engine: sa.Engine, here: Server, slow: str) -> None:
+    with engine.connect() as connection:
+        driver, before = connection.connection.driver_connection, len(here.queries.begun)
+        assert driver is not None
+
+        def cancel() -> None:
+            _until_begun(here, before)
+            driver.cancel_safe()
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        with pytest.raises(pd.errors.DatabaseError, match="not refunded"):
+            pd.read_sql(slow, connection)
+        thread.join()
+
+
 def test_sqlalchemy_reflects_every_table_and_asks(engine: sa.Engine, here: Server) -> None:
     inspector = sa.inspect(engine)
     assert inspector.get_table_names() == ["births", "deaths"]
@@ -230,6 +375,23 @@ def test_r_reads_by_rpostgresql_dbplyr_and_odbc(door: PostgresSettings, token: s
     assert "counted 42 7 0" in told
     assert "odbc births deaths" in told
     assert "odbc counted 42 7 0" in told
+
+
+def test_a_client_that_leaves_in_the_middle_is_charged_and_disturbs_nobody(
+    address: str, here: Server, slow: str
+) -> None:
+    _needed("psql")
+    before, noted = len(here.queries.begun), len(here.events())
+    client = subprocess.Popen(["psql", "-X", address, "-c", slow])
+    _until_begun(here, before)
+    client.kill()
+    client.wait()
+    here.queries.go.set()
+    with psycopg.connect(address) as connection:
+        assert connection.execute(SQL).fetchone() is not None
+    while len(here.events()) < noted + 2:
+        time.sleep(0.005)
+    assert here.events()[noted:] == [("query", "answered")] * 2
 
 
 def test_a_token_of_somebody_else_or_a_revoked_one_opens_nothing(address: str, here: Server) -> None:

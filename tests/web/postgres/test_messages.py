@@ -18,7 +18,7 @@ from incrowd.web.caller import Caller
 from incrowd.web.postgres import messages as m
 from incrowd.web.postgres.door import Door
 from incrowd.web.postgres.session import Session
-from incrowd.web.postgres.values import BadValue, decoded, encoded
+from incrowd.web.postgres.values import BadValue, decoded, encoded, encoded_column
 from tests.web.postgres.hostile import SECRET, hostile, hostile_firsts
 from tests.web.serving import FAST, server
 
@@ -56,6 +56,24 @@ def test_any_bytes_are_a_value_or_refused(value: bytes, type_: int, binary: bool
 @given(st.integers(-(2**63), 2**63 - 1), st.booleans())
 def test_whole_numbers_arrive_as_they_were(number: int, binary: bool) -> None:
     assert decoded(encoded(number, 20, binary), 20, binary) == number
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-(2**65), 2**65), st.floats(), st.text(), st.booleans()), max_size=4),
+    st.sampled_from((20, 25, 701)),
+    st.booleans(),
+)
+def test_a_column_is_sent_as_its_values_are(values: list[object], type_: int, binary: bool) -> None:
+    def alone() -> list[bytes | None]:
+        return [encoded(value, type_, binary) for value in values]
+
+    try:
+        expected = alone()
+    except (ValueError, TypeError, OverflowError) as problem:
+        with pytest.raises(type(problem)):
+            encoded_column(values, type_, binary)
+    else:
+        assert encoded_column(values, type_, binary) == expected
 
 
 def fed(folder: Path, seed: int, number: int) -> int:

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from incrowd.core.schema import Role
+from incrowd.core.steps.step import walk
 from incrowd.errors import InvalidParameter
+from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.web.studio.grouping import regrouped
 from incrowd.workflows.policy.policy import load_policy
-from tests.web.studio.visiting import Visitor
+from tests.cli.test_import import members, packed
+from tests.web.studio.visiting import Visitor, studio
 
 POLICY = """\
 incrowd: 1
@@ -167,3 +171,81 @@ def test_a_sensitive_number_under_k_anonymity_is_never_released_exactly(visitor:
     assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
     assert visitor.save("/columns/save", {"role-1": "sensitive"}).status_code == 303
     assert load_policy(policy_path(visitor)).method.levels["age"] == 1
+
+
+def test_a_route_without_an_epsilon_leaves_no_word_of_another_budget(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(POLICY.rstrip() + "   # this release spends half of it\n", encoding="utf-8")
+    assert visitor.save("/output/choose", {"goal": "classic", "reason": "a closed room"}).status_code == 303
+    assert "half of it" not in text(visitor)
+    budget = load_policy(policy_path(visitor)).budget
+    assert budget is not None
+    assert budget.unbounded == "a closed room"
+
+
+def test_a_draft_leaves_sums_out_asks_about_people_and_names_odd_texts(tmp_path: Path) -> None:
+    odd = ("lost", "late", "void", "gone", "moved")
+    lines = [f"{n % 300:05d},{odd[n % 5] if n < 20 else n % 90},{'FM'[n % 2]}" for n in range(900)]
+    visitor = studio(tmp_path, None, "\n".join(["dossier,visits,sex", *lines, "Total,39000,"]) + "\n").come_in()
+    visitor.post("/open/write", {"data": "stays.csv"})
+    assert visitor.settled("/open?data=stays.csv&drafted=1").status_code == 303
+    shown = visitor.json(f"/columns{P}")
+    assert shown["totals"] == ["Total"]
+    assert [question["column"] for question in shown["questions"]] == ["dossier"]
+    assert shown["nearly"][0]["data"] == "stays.csv"
+    assert set(shown["nearly"][0]["nulls"].split(", ")) == set(odd)
+    assert visitor.save("/columns/person", {"column": "dossier"}).status_code == 303
+    assert load_policy(policy_path(visitor)).schema["dossier"].role is Role.IDENTIFIER
+    assert "column: dossier" in text(visitor)
+    assert visitor.json(f"/columns{P}")["questions"] == []
+    assert visitor.save("/columns/person", {"column": "nobody"}).status_code == 400
+
+
+def test_a_column_that_must_stay_and_waits_leads_to_what_it_waits_for(visitor: Visitor) -> None:
+    shown = visitor.get(f"/output{P}&keep-3=yes&use=rows").text
+    assert "column=ward#column" in shown
+    assert "name the public source of its values" in shown
+    assert "is not released now: decide on its values first" in shown  # no route counts it
+    assert 'id="column" open' in visitor.get(f"/columns{P}&column=ward").text
+    visitor.save("/columns/save", {"role-3": "withheld", "source-3": "the hospital's guide"})
+    assert "column=ward" not in visitor.get(f"/output{P}&keep-3=yes&use=rows").text
+
+
+def test_a_table_with_totals_counts_every_row_and_merges_those_of_one_person(visitor: Visitor) -> None:
+    policy_path(visitor).write_text(POLICY.replace("dataset: {", "dataset: {unit: {column: patient}, "))
+    visitor.save("/output/choose", {"goal": "table", "reason": "a table that was asked for"})
+    steps = [step.kind for step in walk(load_policy(policy_path(visitor)).plan.steps)]
+    assert "holding: patient" in text(visitor)
+    assert "keep rows of each person" not in steps
+    visitor.save("/output/choose", {"goal": "microdata"})
+    assert str(load_policy(policy_path(visitor)).schema.unit.column) == "patient"
+
+
+def test_a_table_with_totals_is_protected_by_clicks(visitor: Visitor) -> None:
+    visitor.save("/output/choose", {"goal": "table", "reason": "a table that was asked for"})
+    assert visitor.save("/workbench/save", {"minimum": "8"}).status_code == 303
+    for way, own, other in (("rounding", "base: 8", "minimum:"), ("adjustment", "minimum: 8", "base:")):
+        assert "not saved yet" in visitor.get(f"/workbench{P}&protect={way}").text
+        assert visitor.save("/workbench/save", {"protect": way}).status_code == 303
+        release = text(visitor).split("release:")[1]
+        assert own in release
+        assert other not in release
+        method = load_policy(policy_path(visitor)).method
+        assert isinstance(method, ProtectedTable)
+        assert method.protect == way
+
+
+def test_a_dropped_project_of_arx_becomes_a_policy_by_click(fresh: Visitor) -> None:
+    packed(fresh.folder, members())
+    assert "open?data=project.deid" in fresh.get("/open").text
+    shown = fresh.json("/open?data=project.deid")
+    assert shown["project"] == {"name": "project.deid", "into": "project"}
+    for folder in ("project", "project-2"):  # nothing is overwritten
+        place = fresh.post("/open/import", {"data": "project.deid"}).headers["location"]
+        assert place == f"/columns?policy={folder}%2Fpolicy.yaml"
+    columns = fresh.json(place)
+    assert columns["left_out"] == ["the criterion '(0.1)-something-else': choose one of incrowd's"]
+    assert {column["name"]: column["role"] for column in columns["columns"]}["age"] == "quasi"
+    assert fresh.json("/plan?policy=project%2Fpolicy.yaml")["allowed"]
+    (fresh.folder / "bad.deid").write_bytes(b"PK no zip")
+    assert fresh.post("/open/import", {"data": "bad.deid"}).status_code == 400
+    assert not (fresh.folder / "bad").exists()

@@ -258,6 +258,43 @@ def test_a_dropped_hierarchy_of_arx_is_shown_checked_and_written(fresh: Visitor)
     assert "hierarchy: {file: hierarchies/good.csv}" in (fresh.folder / "policy.yaml").read_text()
 
 
+def test_a_dropped_hierarchy_that_fits_is_attached_at_once(fresh: Visitor) -> None:
+    files = {"good.csv": "east;coast;*\nwest;coast;*\nnorth;inland;*\n", "bad.csv": "east;coast;*\neast;x;*\n"}
+    for name, text in files.items():
+        (fresh.folder / "hierarchies").mkdir(exist_ok=True)
+        (fresh.folder / "hierarchies" / name).write_text(text)
+    before = (fresh.folder / "policy.yaml").read_text()
+    form = {"column": "ward", "dropped": "yes"}
+    kept = fresh.save("/hierarchies/save", form | {"file": "hierarchies/bad.csv"})
+    assert "file=hierarchies%2Fbad.csv" in kept.headers["location"]  # its faults are shown
+    assert (fresh.folder / "policy.yaml").read_text() == before
+    fresh.save("/hierarchies/save", form | {"file": "hierarchies/good.csv"})
+    assert fresh.json(f"/hierarchies{P}&column=ward")["levels"]["rows"][0] == ["east", "coast", "*"]
+
+
+def test_a_public_list_is_attached_by_click_and_releases_a_column_that_waited(fresh: Visitor) -> None:
+    fresh.save("/columns/save", {"role-2": "withheld"})
+    found = fresh.json(f"/hierarchies{P}&column=ward")
+    assert found["lists"]["icd-10"].startswith("ICD-10")
+    assert fresh.save("/hierarchies/list", {"column": "ward", "list": "regions", "step": "FR"}).status_code == 303
+    text = (fresh.folder / "policy.yaml").read_text()
+    assert "hierarchies/regions-fr.csv" in text
+    assert "pycountry" in text  # the public source, with its license
+    assert "role: quasi" in text.split("ward:")[1]
+    fresh.save("/hierarchies/list", {"column": "ward", "list": "regions", "step": "FR"})
+    assert [path.name for path in (fresh.folder / "hierarchies").iterdir()] == ["regions-fr.csv"]
+    for form in ({"list": "regions", "step": "xx"}, {"list": "../x", "step": ""}):
+        assert fresh.save("/hierarchies/list", {"column": "ward", **form}).status_code == 400
+
+
+def test_a_button_saves_and_goes_on(fresh: Visitor) -> None:
+    for page, onward in (("columns", "hierarchies"), ("hierarchies", "output"), ("workbench", "plan")):
+        reply = fresh.save(f"/{page}/save", {"column": "ward", "next": onward})
+        assert reply.headers["location"].startswith(f"/{onward}?policy=")
+    elsewhere = fresh.save("/columns/save", {"next": "/evil.example"})
+    assert elsewhere.headers["location"].startswith("/columns?policy=")
+
+
 @pytest.mark.parametrize("goal", ["microdata", "counts", "synthetic", "queries", "model"])
 def test_every_goal_makes_a_policy_that_can_be_planned(tmp_path: Path, goal: str) -> None:
     visitor = studio(tmp_path).come_in()

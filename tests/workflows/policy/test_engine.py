@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyarrow.parquet import write_table
 
+from incrowd.cli.main import main
 from incrowd.engines.settings import Local, Settings, Spark
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.workflows.policy.file import json_schema
@@ -96,3 +98,24 @@ def test_what_ran_where_is_told_to_the_holder_alone(tmp_path: Path) -> None:
     inside = json.loads((published.internal / "internal.json").read_text(encoding="utf-8"))
     assert inside["worked on"] == {"engine": "local"}
     assert "worked on" not in published.release.certificate.to_text()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "attack out --policy policy.yaml",
+        "attack --attack audit --policy policy.yaml",
+        "hierarchy check --policy policy.yaml",
+    ],
+)
+def test_what_is_read_here_is_said_before_a_source_on_a_cluster_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(people(), Path("people.parquet"))
+    plain = changed(with_ledger(PEOPLE, tmp_path), source="people.parquet")
+    release_to("people.parquet", plain, Destination(Path("out")))
+    Path("policy.yaml").write_text(json.dumps(plain | {"engine": CLUSTER}))
+    Path("people.parquet").write_text("nothing that can be read")
+    assert main(line.split()) == 2
+    assert "Nothing was read" in " ".join(capsys.readouterr().err.split())

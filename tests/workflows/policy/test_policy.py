@@ -14,6 +14,7 @@ from incrowd.core.schema import Missing, Role
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.safe import Safe
+from incrowd.methods.tabulation.protected.method import ProtectedTable
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger_place import DEFAULT as LEDGER
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -185,3 +186,14 @@ def test_closed_ends_are_refused_where_values_outside_are_moved_to_them() -> Non
     labels = left_out.schema["age"].hierarchy.labels(1)
     assert labels is not None
     assert (labels[0], labels[-1]) == ("[0, 10)", "[90, 100)")
+
+
+def test_one_name_needs_no_brackets() -> None:
+    from jsonschema import Draft202012Validator
+
+    release = {"method": "protected-table", "columns": "sex", "minimum": 3, "open": "totals"}
+    document = {**PEOPLE, "release": release, "budget": {"unbounded": "yearbook"}}
+    policy = load_policy(document)
+    assert isinstance(policy.method, ProtectedTable)
+    assert (policy.method.columns, policy.method.open) == (("sex",), ("totals",))
+    Draft202012Validator(SCHEMA).validate(document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +17,10 @@ from sqlglot import exp
 
 from incrowd.engines.sql.duckdb import Warehouse
 from incrowd.errors import QueryRefused
+from incrowd.queries.language.periods import reading_periods
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
-from incrowd.queries.query import QueryTerms
+from incrowd.queries.query import Catalog, QueryTerms
 from incrowd.queries.work import unit_steps
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
@@ -101,10 +102,10 @@ def test_rows_beyond_those_of_a_person_pass_no_operator(service: QueryService, n
     service.load()
     asking = QueryRequest(KIN[number], QueryTerms(epsilon=Fraction(1, 100)))
     with suppress(QueryRefused):  # what is too much work for one person is refused
-        check_passed(service, service.prepare(asking).planned.statistics)
+        check_passed(service, service.prepare(asking).planned.statistics, service.planner.catalog)
 
 
-def check_passed(service: QueryService, statistics: Sequence[exp.Query]) -> None:
+def check_passed(service: QueryService, statistics: Sequence[exp.Query], catalog: Catalog) -> None:
     assert isinstance(service.planner.tables, Warehouse)
     for tree in statistics:
         found = (
@@ -113,4 +114,52 @@ def check_passed(service: QueryService, statistics: Sequence[exp.Query]) -> None
             .fetchall()
         )
         most = max(passed(json.loads(found[0][1])))
-        assert most * 20 <= unit_steps(tree, service.planner.catalog) * (PEOPLE + 1)
+        assert most * 20 <= unit_steps(tree, catalog) * (PEOPLE + 1)
+
+
+MARCH, SPRING = "day BETWEEN '2025-03-01' AND '2025-03-31'", "day >= '2025-03-01' AND day < '2025-06-01'"
+
+
+@contextmanager
+def by_period(folder: Path, more: str | None, per: str | None = None) -> Iterator[QueryService]:
+    """Serve the same people with days of spring, of whom one has thousands of rows on the last of May, and in March."""
+    content: dict[str, Any] = {
+        "incrowd": 1,
+        "dataset": {"name": "visits", "unit": {"column": "patient", "max_rows": ROWS, "more": more, "per": per}},
+        "columns": {
+            "patient": {"role": "identifier", "type": "integer"},
+            "age": {"type": "integer", "bounds": [0, 99], "outside": "drop"},
+            "cost": {"type": "decimal", "bounds": [0, 1000]},
+            "ward": {"categories": ["heart", "lung"]},
+            "day": {"type": "date", "bounds": ["2025-01-01", "2025-12-31"], "outside": "drop"},
+        },
+        "period": {"column": "day", "every": "month", "first": "2025-01", "last": "2025-12"},
+        "queries": {},
+        "budget": {"epsilon": 10**6},
+        "ledger": f"sqlite:///{folder}/ledger.sqlite",
+    }
+    visits = table()
+    days = [("2025-03-02", "2025-04-30", "2025-05-31", None, "2024-03-02")[n % 5] for n in range(len(visits))]
+    with open_queries([load_policy(content, folder=folder)], visits.append_column("day", pa.array(days))) as service:
+        service.load()
+        yield service
+
+
+@pytest.mark.parametrize(("more", "per"), [(None, None), ("drop", None), (None, "period")])
+def test_rows_of_some_periods_are_those_of_the_table_and_no_more_pass(
+    tmp_path: Path, more: str | None, per: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with by_period(tmp_path, more, per) as service:
+        monkeypatch.setattr(Warehouse, "_read", lambda *_: pytest.fail("the rows were read again"))
+        for where in (MARCH, SPRING) if per is None else (MARCH,):
+            sql = f"SELECT ward, COUNT(*) AS n, SUM(age) AS s FROM visits WHERE {where} GROUP BY ward"
+            catalog, read = reading_periods(sql, service.planner.catalog)
+            assert read is not None
+            planned = service.prepare(QueryRequest(sql, QueryTerms(epsilon=Fraction(1, 100)))).planned
+            check_passed(service, planned.statistics, catalog)
+            held = table_rows(catalog["visits"], Context(catalog, None)).query
+            rows = multiset(service.planner.tables.collect(held))
+            monkeypatch.undo()
+            plain = table_rows(replace(catalog["visits"], by_period=False), Context(catalog, None)).query
+            assert rows == multiset(service.planner.tables.collect(plain))
+            assert rows

@@ -33,10 +33,11 @@ _KILLED = """
 import os, sys
 from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.engines.writers import sinks
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 
-point, rename, renamed = sys.argv[1], Path.rename, []
+point, rename, touch, renamed = sys.argv[1], Path.rename, Path.touch, []
 
 def ending(name):
     original = getattr(Ledger, name)
@@ -53,11 +54,19 @@ def renaming(self, target):
     renamed.append(target)
     if point == "between the renames" and len(renamed) == 2:
         os._exit(9)
-    return rename(self, target)
+    result = rename(self, target)
+    if point == "after the renames" and len(renamed) == 2:
+        os._exit(9)
+    return result
+
+def touching(self, *values, **named):
+    touch(self, *values, **named)
+    if point == "between the marks" and self.name == sinks._WHOLE:
+        os._exit(9)
 
 ending("charge_together")
 ending("conclude")
-Path.rename = renaming
+Path.rename, Path.touch = renaming, touching
 release_to("people.csv", "policy.yaml", Destination(Path("out"), "csv"), terms=ReleaseTerms(key="march"))
 """
 
@@ -77,7 +86,7 @@ def tried(policy: Policy, key: str | None = "march", out: str = "out") -> Publis
 def killed(point: str) -> None:
     process = subprocess.run([sys.executable, "-c", _KILLED, point], env=os.environ, check=False)
     assert process.returncode == 9
-    assert not Path("out").exists()
+    assert Path("out").exists() == (point == "after the renames")
 
 
 def outcomes(policy: Policy) -> list[bool]:
@@ -117,9 +126,11 @@ def test_another_key_and_another_policy_are_other_releases(policy: Policy) -> No
     [
         ("before charge_together", [True]),
         ("after charge_together", [False, True]),
+        ("between the marks", [False, True]),
         ("before conclude", [False, True]),
         ("after conclude", [True]),
         ("between the renames", [True]),
+        ("after the renames", [True]),
     ],
 )
 def test_a_run_that_was_killed_is_paid_again_only_if_rows_may_have_been_read_for_nothing(

@@ -1,9 +1,9 @@
 """Series killed without warning at random moments, again and again, until every period is published or missing.
 
-    python -m tests.workflows.series.kills --kills 200 [--seed 7]
+    python -m tests.workflows.series.kills --kills 200 [--seed 7] [--method continual]
 
 Each process runs all open periods and is killed with SIGKILL.  Then nothing was charged twice, no period was published
-twice, and what was published never changed.
+twice, and what was published never changed.  Running counts are charged once, and count everybody once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,15 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.series.series import PeriodState, Series
 
+RELEASES: dict[str, dict[str, Any]] = {
+    "private-histogram": {"epsilon": "1/1000"},
+    "continual": {"epsilon": 1, "delta": "1e-6", "participations": 1},
+}
 
-def scene(folder: Path) -> Path:
+LAST = {"private-histogram": "2026-02-04", "continual": "2025-12-31"}
+
+
+def scene(folder: Path, method: str) -> Path:
     """Write rows and a policy with many daily periods into a folder."""
     days = [f"2025-01-{1 + n % 28:02}" for n in range(200)]
     rows = "\n".join(f"p{n % 50},{'a' if n % 3 else 'b'},{day}" for n, day in enumerate(days))
@@ -38,24 +45,24 @@ def scene(folder: Path) -> Path:
             "cell": {"categories": ["a", "b"]},
             "day": {"role": "withheld", "type": "date"},
         },
-        "period": {"column": "day", "every": "day", "first": "2025-01-01", "last": "2026-02-04"},
-        "release": {"method": "private-histogram", "columns": ["cell"], "epsilon": "1/1000"},
-        "budget": {"epsilon": 1},
+        "period": {"column": "day", "every": "day", "first": "2025-01-01", "last": LAST[method]},
+        "release": {"method": method, "columns": ["cell"], **RELEASES[method]},
+        "budget": {"epsilon": 1, "delta": "1e-6"},
     }
     path = folder / "policy.yaml"
     path.write_text(json.dumps(policy), encoding="utf-8")
     return path
 
 
-def play(folder: Path, kills: int, seed: int) -> dict[PeriodState, int]:
+def play(folder: Path, kills: int, seed: int, method: str = "private-histogram") -> dict[PeriodState, int]:
     """Kill a running series so many times, and check after each kill; return how many periods are in which state."""
-    chance, policy = random.Random(seed), scene(folder)
+    chance, policy = random.Random(seed), scene(folder, method)
     out = folder / "out"
     seen: dict[str, str] = {}
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # each line is read when its period is done
     for _ in range(kills):
         command = [sys.executable, "-m", "incrowd", "series", "run", "--policy", str(policy), "--out", str(out)]
-        line = [*command, "--until", "2026-02-04"]
+        line = [*command, "--until", LAST[method]]
         process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout is not None
         for _ in range(len(seen) + chance.randint(0, 1)):
@@ -80,7 +87,13 @@ def check(policy: Path, out: Path, seen: dict[str, str]) -> dict[str, str]:
         assert len(period.releases) <= 1, "a period was charged twice"
     charged = sum(bool(period.releases) for period in status)
     total = ledger.standing("days").totals.spent.epsilon if status else 0
-    assert total * 1000 == charged, "the total is not that of the periods that were opened"
+    if read.method.running:
+        assert total <= 1, "the series was charged twice"
+        assert bool(total) is bool(charged), "a period was opened, and the series was not charged"
+        people = [name for period in status if period.certificate for name in counted(policy.parent, period.releases)]
+        assert len(people) == len(set(people)), "somebody was counted twice"
+    else:
+        assert total * 1000 == charged, "the total is not that of the periods that were opened"
     assert not status or ledger.check().ok
     folders = [folder for folder in sorted(out.glob("20*")) if folder.is_dir()]
     published = {folder.name: (folder / "data.parquet").read_bytes().hex() for folder in folders}
@@ -90,11 +103,18 @@ def check(policy: Path, out: Path, seen: dict[str, str]) -> dict[str, str]:
     return published
 
 
+def counted(folder: Path, releases: tuple[str, ...]) -> list[str]:
+    """Return who was counted in a period, by the digests that the data holder keeps."""
+    files = (folder / ".incrowd" / "internal" / release / "cells.json" for release in releases)
+    return [name for file in files for name in json.loads(file.read_text(encoding="utf-8"))["running"]["people"]]
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--method", choices=RELEASES, default="private-histogram")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        result = play(Path(temporary), options.kills, options.seed)
+        result = play(Path(temporary), options.kills, options.seed, options.method)
     print(f"{options.kills} kills: " + ", ".join(f"{count} {state}" for state, count in result.items()))

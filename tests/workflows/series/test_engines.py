@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,47 @@ def true_counts(policy: Policy, data: object, folder: Path, monkeypatch: pytest.
     files = [json.loads(file.read_text(encoding="utf-8"))["running"] for file in folder.rglob(FOR_HOLDER)]
     counted = {running["label"]: (running["counts"], len(running["people"])) for running in files}
     return dict(sorted(counted.items()))
+
+
+def moments(zone: str = "UTC") -> pa.Table:
+    """Return a moment before and one after midnight in Berlin, at the ends of two months, and rows without one."""
+    instants = [datetime(2025, 1, 31, 22, 30, tzinfo=UTC), datetime(2025, 1, 31, 23, 30, tzinfo=UTC)]
+    instants.append(datetime(2025, 2, 28, 23, 59, tzinfo=UTC))
+    places = [instants[n % 4] if n % 4 < 3 else None for n in range(12)]
+    people = {"patient": [f"p{n}" for n in range(12)], "ward": ["B"] * 12}
+    return pa.table({**people, "discharged": pa.array(places, pa.timestamp("us", zone))})
+
+
+def in_berlin(folder: Path) -> Policy:
+    return policy_at(folder, columns__discharged__type="text", period__zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_moments_are_read_in_the_zone_of_the_policy(zone: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "moments.parquet"
+    pq.write_table(moments(zone), file)
+    counted = true_counts(in_berlin(tmp_path / "here"), str(file), tmp_path / "here", monkeypatch)
+    assert [people for _, people in counted.values()] == [3, 3, 3]
+
+
+def test_moments_are_read_in_the_zone_of_the_policy_on_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_engine: Engine
+) -> None:
+    assert spark_engine is not None
+    file = tmp_path / "moments.parquet"
+    pq.write_table(moments(), file)
+    policy = replace(in_berlin(tmp_path / "there"), engine=ON_SPARK)
+    counted = true_counts(policy, str(file), tmp_path / "there", monkeypatch)
+    assert [people for _, people in counted.values()] == [3, 3, 3]
+
+
+@pytest.mark.postgres
+def test_moments_are_read_in_the_zone_of_the_policy_from_postgresql(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: str
+) -> None:
+    address = load(postgres, "moments", moments())
+    counted = true_counts(in_berlin(tmp_path / "there"), address, tmp_path / "there", monkeypatch)
+    assert [people for _, people in counted.values()] == [3, 3, 3]
 
 
 def policy_at(folder: Path, **changes: Any) -> Policy:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import reduce
 from pathlib import Path
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from incrowd.accounting.budget import Amount
+from incrowd.core.steps.around import period_of
 from incrowd.errors import BudgetExceeded, InvalidParameter, Refused, SourceInvalid
 from incrowd.methods.histograms.continual.method import Continual
 from incrowd.methods.histograms.private import PrivateHistogram
@@ -21,10 +24,13 @@ from incrowd.workflows.release.members import Members
 from incrowd.workflows.release.recover import discard_hidden
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.series.outlook import outlook_of
+from incrowd.workflows.series.page import series_page
 from incrowd.workflows.series.series import (
     PeriodState,
     PeriodStatus,
+    RunTerms,
     Series,
+    SeriesPlaces,
     SeriesRun,
     close_series,
     run_period,
@@ -105,7 +111,7 @@ def test_a_release_reads_the_rows_of_its_period_and_no_others(tmp_path: Path, mo
 
     monkeypatch.setattr(PrivateHistogram, "release", watched)
     policy = policy_in(tmp_path)
-    made = list(run_series(rows(each=31), policy, tmp_path / "out"))
+    made = list(run_series(rows(each=31), policy, SeriesPlaces(tmp_path / "out")))
     assert counted == [31, 31, 31, 0]  # the month without rows is released, too
     assert all(isinstance(run, SeriesRun) and run.new for run in made)
     outcome = verify(tmp_path / "out" / MONTHS[3])
@@ -141,10 +147,10 @@ def test_a_lost_period_is_missing_until_it_is_charged_again(tmp_path: Path, monk
             run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     with pytest.raises(Refused, match="is missing"):
         run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
-    later = list(run_series(rows(), policy, tmp_path / "out", MONTHS[1]))
+    later = list(run_series(rows(), policy, SeriesPlaces(tmp_path / "out", MONTHS[1])))
     assert isinstance(later[0], PeriodStatus)
     assert [period.state for period in Series.of(policy).status()][:2] == [PeriodState.MISSING, PeriodState.PUBLISHED]
-    again = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]), again=True)
+    again = run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]), RunTerms(again=True))
     assert again.certificate.accounting.period is not None
     assert again.certificate.accounting.period.spent.epsilon == "0.2"  # in sequence with the lost one
 
@@ -154,7 +160,7 @@ def test_a_changed_policy_is_refused_or_charged_in_sequence(tmp_path: Path) -> N
     other = policy_in(tmp_path, release__epsilon="1/5")
     with pytest.raises(Refused, match="another version of the policy"):
         run_period(rows(), other, MONTHS[0], place(tmp_path, MONTHS[0]))
-    made = run_period(rows(), other, MONTHS[0], place(tmp_path / "second", MONTHS[0]), again=True)
+    made = run_period(rows(), other, MONTHS[0], place(tmp_path / "second", MONTHS[0]), RunTerms(again=True))
     assert made.certificate.accounting.total.epsilon == "0.3"
     quarters = {"every": "quarter", "first": "2025-Q1", "last": "2025-Q4"}
     zoned = policy_in(tmp_path, **{f"period__{name}": value for name, value in quarters.items()})
@@ -176,6 +182,9 @@ def test_a_period_whose_release_has_no_epsilon_is_never_said_to_cost_nothing(tmp
     assert account.spent.epsilon == "Infinity"
     (published, *_) = Series.of(policy).status()
     assert published.to_json()["spent"]["epsilon"] == "Infinity"
+    chart = str(series_page(Series.of(policy)))
+    assert "Published rows by ward, as they are" in chart
+    assert all(f">{ward}</text>" in chart for ward in ("Ärzte", "B"))
     page = (tmp_path / "out" / MONTHS[0] / "report.html").read_text(encoding="utf-8")
     assert "What was charged for 2025-01 and for all periods: no bound." in page
     outcome = verify(tmp_path / "out" / MONTHS[0], policy=policy, ledger=Series.of(policy).ledger)
@@ -226,7 +235,7 @@ def test_a_period_again_without_an_epsilon_is_compared_row_by_row_and_a_lost_lis
     run = run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     fewer = visits({MONTHS[0]: PANEL[1:]})
     with pytest.raises(Refused, match="the two differ by 1"):
-        run_period(fewer, policy, MONTHS[0], place(tmp_path / "again", MONTHS[0]), again=True)
+        run_period(fewer, policy, MONTHS[0], place(tmp_path / "again", MONTHS[0]), RunTerms(again=True))
     (tmp_path / ".incrowd" / "internal" / run.certificate.id / "members.json").unlink()
     made = run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
     assert made.release is not None
@@ -263,11 +272,80 @@ def test_dates_that_cannot_be_read_are_refused_before_the_charge(
     assert [period.state for period in Series.of(policy).status()] == [PeriodState.OPEN] * 4
 
 
+def test_moments_of_a_zone_are_no_days(tmp_path: Path) -> None:
+    """The last evening of January in Berlin would be in February by one file and in January by another."""
+    evening = [datetime(2025, 1, 31, 23, 30, tzinfo=UTC)] * 3
+    data = pa.table({"patient": ["p1", "p2", "p3"], "ward": ["B"] * 3, "discharged": evening})
+    policy = policy_in(tmp_path)
+    for zone in ("UTC", "Europe/Berlin"):
+        stated = data.set_column(2, "discharged", data["discharged"].cast(pa.timestamp("us", zone)))
+        with pytest.raises(SourceInvalid, match=f"depends on the zone {zone} of this file"):
+            run_period(stated, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    declared = policy_in(tmp_path, columns__discharged__type="text", period__zone="Europe/Berlin")
+    assert run_period(data, declared, MONTHS[1], place(tmp_path, MONTHS[1])).new
+
+
 def test_a_plan_says_for_how_many_periods_the_budget_is_enough(tmp_path: Path) -> None:
     lines = dict(outlook_of(policy_in(tmp_path, budget={"epsilon": "1/4"})).lines)
     assert lines["remaining now"] == "epsilon 0.25, delta 0: enough for 2 of 4 open periods"
     assert outlook_of(policy_in(tmp_path)).covered == 10
     assert "enough" not in dict(outlook_of(policy_in(tmp_path)).lines)["remaining now"]
+
+
+def test_a_plan_counts_the_bound_on_all_periods_for_a_person_in_a_period(tmp_path: Path) -> None:
+    unit = {"column": "patient", "max_rows": 2, "per": "period"}
+    policy = policy_in(tmp_path, dataset__unit=unit, budget={"epsilon": "1/5", "total": {"epsilon": "3/10"}})
+    outlook = outlook_of(policy)
+    assert outlook.covered == 3
+    assert dict(outlook.lines)["remaining now"].endswith("enough for 3 of 4 open periods")
+    run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    assert outlook_of(policy).covered == 2
+    wide = policy_in(tmp_path / "wide", dataset__unit=unit, budget={"epsilon": "1/5", "total": {"epsilon": 3}})
+    left = dict(outlook_of(wide).lines)["left for other things"]
+    assert left == "epsilon 0.1, delta 0 in each open period, once all periods are released"
+
+
+def test_a_plan_says_what_all_periods_leave_and_where_a_window_has_no_room(tmp_path: Path) -> None:
+    policy = policy_in(tmp_path, budget={"epsilon": 1, "window": {"periods": 3, "epsilon": "1/4"}})
+    lines = dict(outlook_of(policy).lines)
+    assert lines["left for other things"] == "epsilon 0.6, delta 0, once all periods are released"
+    assert lines["window"].startswith("room for 2 of any 3 periods in a row")
+    run_period(rows(), policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    assert dict(outlook_of(policy).lines)["left for other things"].startswith("epsilon 0.6")
+    assert outlook_of(policy_in(tmp_path / "other", budget={"epsilon": "1/4"})).after is None
+
+
+def test_a_plan_expects_what_one_period_holds(tmp_path: Path) -> None:
+    many = {
+        "dataset__unit": {"column": "patient"},
+        "budget": {"epsilon": 1, "delta": "1e-6"},
+        "period__charge": "series",
+    }
+    plain = dict(outlook_of(policy_in(tmp_path, release=SAFE, **many)).lines)["expected output"]
+    assert "add rows: N under dataset:" in plain
+    told = dict(outlook_of(policy_in(tmp_path, release=SAFE, dataset__rows=4000, **many)).lines)["expected output"]
+    assert told.startswith("of about 1,000 rows a period: 2 cells of 50 sampled rows each")
+    models = {"method": "marginals", "epsilon": "1/10", "delta": "1e-7"}
+    budget = {"epsilon": 1, "delta": "1e-6"}
+    model = dict(outlook_of(policy_in(tmp_path, release=models, dataset__rows=4000, budget=budget)).lines)
+    assert model["expected error"].startswith("of about 1,000 rows a period, noise misplaces about")
+
+
+def test_a_series_goes_on_wherever_its_published_periods_are_and_refuses_an_empty_one_unless_forced(
+    tmp_path: Path,
+) -> None:
+    run_period(rows(), policy_in(tmp_path), MONTHS[0], place(tmp_path, MONTHS[0]))
+    (tmp_path / "out" / MONTHS[0]).rename(tmp_path / "archive")
+    longer = policy_in(tmp_path, period__last="2025-05")
+    made = list(run_series(rows(), longer, SeriesPlaces(tmp_path / "out", MONTHS[1])))
+    assert [type(run) for run in made] == [PeriodStatus, SeriesRun]
+    assert made[0] == next(period for period in Series.of(longer).status() if period.label == MONTHS[0])
+    empty = {"dataset__unit": {"column": "patient"}, "release": SAFE, "dataset__rows": 40, "period__charge": "series"}
+    other = policy_in(tmp_path / "other", budget={"epsilon": 1, "delta": "1e-6"}, **empty)
+    few = rows(each=9)
+    with pytest.raises(Refused, match="--force"):
+        run_period(few, other, MONTHS[0], place(tmp_path / "other", MONTHS[0]))
+    assert run_period(few, other, MONTHS[0], place(tmp_path / "other", MONTHS[0]), RunTerms(anyway=True)).new
 
 
 def test_releases_priced_together_cost_what_the_whole_series_costs(tmp_path: Path) -> None:
@@ -291,6 +369,88 @@ def test_releases_priced_together_cost_what_the_whole_series_costs(tmp_path: Pat
     assert outcome.passed, outcome.failure
     lines = dict(outlook_of(policy).lines)
     assert "charged at the first period" in lines["somebody in all periods"]
+    assert [period.alone for period in Series.of(policy).status()] == [None] * 12
+    longer = replace(policy, hash="another version")
+    assert outlook_of(longer).refusal is not None  # and not that the ledger allows the next release
+    with pytest.raises(Refused, match="policy changed since series periods was charged"):
+        run_period(rows(each=800), longer, MONTHS[2], place(tmp_path, MONTHS[2]))
+
+
+BOUNDED = {
+    "dataset__unit": {"column": "patient"},
+    "dataset__rows": 4000,
+    "period__charge": "series",
+    "period__participations": 2,
+    "release": SAFE,
+    "budget": {"epsilon": 1, "delta": "1e-6"},
+}
+
+
+def read_by(monkeypatch: pytest.MonkeyPatch, policy: Policy) -> list[list[str]]:
+    """Return the people whose rows each release reads, in the order of the releases."""
+    read, original = list[list[str]](), type(policy.method).release  # type: ignore[attr-defined]
+
+    def watched(self: Any, table: Any, coins: Any) -> Any:
+        names = {name for batch in table.rows.batches(["patient"]) for name in batch["patient"].to_pylist()}
+        read.append(sorted(names))
+        return original(self, table, coins)
+
+    monkeypatch.setattr(type(policy.method), "release", watched)
+    return read
+
+
+def test_somebody_takes_part_in_the_first_periods_that_were_priced_and_in_spare_runs_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = policy_in(tmp_path, period__spare=1, **BOUNDED)
+    single = policy.method.k  # type: ignore[attr-defined]
+    assert single < policy_in(tmp_path, **{**BOUNDED, "period__participations": 4}).method.k  # type: ignore[attr-defined]
+    step = period_of(policy.plan.steps)
+    assert step is not None
+    assert step.composed == 3  # two periods, and the spare run
+    read, always = read_by(monkeypatch, policy), [f"p{number}" for number in range(6)]
+    data = visits({label: [*always, f"once {label}"] for label in MONTHS})
+    for label in MONTHS[:3]:
+        run_period(data, policy, label, place(tmp_path, label))
+    assert read == [[f"once {label}", *always] for label in MONTHS[:2]] + [[f"once {MONTHS[2]}"]]
+    run_period(data, policy, MONTHS[1], place(tmp_path / "again", MONTHS[1]), RunTerms(again=True))
+    assert read[3] == read[1]  # the same period once more, which the spare run covers
+    run = run_period(data, policy, MONTHS[3], place(tmp_path, MONTHS[3]))
+    assert read[4] == [f"once {MONTHS[3]}"]
+    outcome = verify(tmp_path / "out" / MONTHS[3], policy=policy, ledger=Series.of(policy).ledger)
+    assert outcome.passed, outcome.failure
+    page = (tmp_path / "out" / MONTHS[3] / "report.html").read_text(encoding="utf-8")
+    assert "for somebody in 2 periods, the most that a person takes part in" in page
+    assert "Somebody in 2 periods, the most that a person takes part in" in str(series_page(Series.of(policy)))
+    assert "stays as secret as the rows" in page
+    plain = run.certificate.to_json()
+    (at,) = (at for at, one in enumerate(plain["steps"]) if one["step"] == "read one period")
+    assert caught(refolded(placed(plain, ("steps", at, "participations"), 3))) == "accounting"
+
+
+def test_periods_of_a_person_are_bounded_only_where_the_list_of_people_is_whole(tmp_path: Path) -> None:
+    policy, data = policy_in(tmp_path, **BOUNDED), visits(dict.fromkeys(MONTHS, PANEL))
+    first = run_period(data, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    kept = tmp_path / ".incrowd" / "internal" / first.certificate.id / "cells.json"
+    text = kept.read_text(encoding="utf-8")
+    kept.write_text(text.replace(MONTHS[0], MONTHS[1]), encoding="utf-8")
+    with pytest.raises(Refused, match="holds another period"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    kept.unlink()
+    with pytest.raises(Refused, match="later periods depend on them"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    kept.write_text(text, encoding="utf-8")
+    (tmp_path / "sources.json").unlink()
+    with pytest.raises(Refused, match="under another key"):
+        run_period(data, policy, MONTHS[1], place(tmp_path, MONTHS[1]))
+    assert [len(period.releases) for period in Series.of(policy).status()] == [1, 0, 0, 0]
+    for changes, message in (
+        ({"period__charge": "period", "release": {**SAFE, "k": 10, "epsilon": None}}, "charge: series only"),
+        ({"period__participations": 0}, "at least 1"),
+        ({"release": RUNNING}, "below release"),
+    ):
+        with pytest.raises(InvalidParameter, match=message):
+            policy_in(tmp_path / "other", **{**BOUNDED, **changes}).plan  # noqa: B018 - making the plan refuses it
 
 
 def test_running_counts_go_on_from_what_was_kept_and_refuse_what_is_gone(tmp_path: Path) -> None:

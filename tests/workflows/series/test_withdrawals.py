@@ -11,10 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from incrowd.core.table import Table
+from incrowd.engines.local.engine import LOCAL
+from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter
 from incrowd.governance.consent.event import Decided
 from incrowd.mechanisms.add_noise import AddGaussian
+from incrowd.methods.histograms.continual.counting import counted_period
+from incrowd.methods.histograms.continual.running import ConsentAnswers, RunningRows
 from incrowd.methods.histograms.continual.strategies import ContributionPattern, NoiseStrategy, matrix_of, sensitivity
+from incrowd.methods.histograms.shared.partition import BinPartition
+from incrowd.noise.system import SystemCoins
 from incrowd.workflows.policy.internal import FOR_HOLDER
 from incrowd.workflows.series.series import run_period
 from incrowd.workflows.verify.verify import verify
@@ -68,6 +75,36 @@ def test_somebody_who_withdraws_is_subtracted_once_and_stays_counted_out(
     assert march["withdrawn"] == []  # once each
     outcome = verify(tmp_path / "out" / MONTHS[2], policy=made.policy)
     assert outcome.passed, outcome.failure
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ({"type": "integer", "bounds": [-1, 2]}, [-1, 2, None, 7]),
+        ({"type": "decimal", "bounds": [0, 9], "hierarchy": {"intervals": ["2.5"]}}, [0.5, 9.0, float("nan"), -4.0]),
+        ({"type": "boolean"}, [True, False, None, True]),
+        ({"type": "date", "bounds": ["2024-02-28", "2024-03-01"]}, ["2024-02-29", "2024-03-01", None, "2030-01-01"]),
+        ({"categories": ["Ä"]}, ["Ä", "B", None, "Ä"]),
+    ],
+)
+def test_columns_of_every_type_are_counted_alike_where_people_can_withdraw(
+    column: dict[str, Any], values: list[Any], tmp_path: Path
+) -> None:
+    """A cell that was not found ended a paid series, and only where somebody had a row."""
+    columns = {"patient": {"role": "identifier"}, "x": column, "discharged": POLICY["columns"]["discharged"]}
+    levels = {"x": 1} if column.get("type") == "decimal" else {}
+    release = {**RUNNING, "columns": ["x"], "levels": levels}
+    policy = policy_in(tmp_path, dataset__unit={"column": "patient"}, columns=columns, release=release)
+    data = pa.table({"patient": list("abcd"), "x": values, "discharged": ["2025-01-02"] * 4})
+    table = Table(policy.schema, open_source(data), LOCAL)
+    partition = BinPartition.of(policy.schema, ("x",), levels)
+    answers = ConsentAnswers(lambda name: (name, name), lambda *_: True)
+    counts = [
+        counted_period(RunningRows(table, consent=answers), partition, pattern, SystemCoins()).counts.tolist()
+        for pattern in (ContributionPattern(1, 1), ContributionPattern(1, 1, withdrawals=True))
+    ]
+    assert counts[0] == counts[1]
+    assert sum(counts[1]) == len(values)
 
 
 def test_a_series_of_people_who_consent_prices_withdrawals_and_a_certificate_that_does_not_is_refused(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from incrowd.accounting.budget import ZERO, Allowance, Amount, Budget, add, plain, read, remaining
+from incrowd.accounting.budget import ZERO, Allowance, Amount, AnalystSpending, Budget, add, plain, read, remaining
 from incrowd.accounting.ledger.composition import (
     Footprint,
     footprint,
@@ -49,9 +49,14 @@ class _Payer:
     terms: DatasetTerms
     totals: Totals
     analyst: str | None
-    own: Amount  # what the analyst spent so far
+    own: AnalystSpending
     allowance: Allowance | None
     at: str
+
+    @property
+    def month(self) -> str:
+        """The month of the charge, in UTC."""
+        return self.at[:7]
 
 
 def charged(values: Values, body: Mapping[str, Any]) -> Sets:
@@ -126,10 +131,10 @@ def _pay_again(payer: _Payer, need: Amount) -> Sets:
         _within(need, _used(payer, budget), budget.limit, "the budget", payer.root)
     if payer.analyst is None:
         return {("spent", payer.root): replace(totals, everyone=totals.everyone.plus(need)).to_json()}
-    own = payer.own.plus(need)
+    own = _own_after(payer, need)
     return {
         ("analyst", payer.root, payer.analyst): own.to_json(),
-        ("spent", payer.root): replace(totals, most=totals.most.worst(own)).to_json(),
+        ("spent", payer.root): replace(totals, most=totals.most.worst(own.spent)).to_json(),
     }
 
 
@@ -170,8 +175,8 @@ def _pay(values: Values, payer: _Payer, part: Mapping[str, Any], new: Footprint,
     if payer.analyst is None:
         everyone = everyone.plus(need)
     else:
-        own = payer.own.plus(need)
-        most = most.worst(own)
+        own = _own_after(payer, need)
+        most = most.worst(own.spent)
         sets["analyst", payer.root, payer.analyst] = own.to_json()
     spent = totals.spent.plus(need)
     summed = replace(totals, spent=spent, everyone=everyone, most=most, charges=totals.charges + 1)
@@ -259,13 +264,26 @@ def _used(payer: _Payer, budget: Budget) -> Amount:
     totals = payer.totals
     if budget.separate_analysts is None:
         return totals.spent
-    return totals.everyone.plus(totals.most if payer.analyst is None else payer.own)
+    return totals.everyone.plus(totals.most if payer.analyst is None else payer.own.spent)
 
 
 def _within_allowance(payer: _Payer, need: Amount) -> None:
-    if payer.allowance is not None:
-        _not_ended(payer)
-        _within(need, payer.own, payer.allowance.limit, f"{payer.analyst}'s allowance", payer.root)
+    allowance = payer.allowance
+    if allowance is None:
+        return
+    _not_ended(payer)
+    _within(need, payer.own.spent, allowance.limit, f"{payer.analyst}'s allowance", payer.root)
+    left = None if allowance.month is None else remaining(allowance.month, payer.own.within(payer.month))
+    if left is not None and need.epsilon > left:
+        raise BudgetExceeded(
+            f"this costs epsilon {short_up(need.epsilon, 6)}; {short_down(left, 6)} of {payer.analyst}'s allowance for "
+            f"{payer.month} remains. Lower the cost, or ask again next month (UTC)."
+        )
+
+
+def _own_after(payer: _Payer, need: Amount) -> AnalystSpending:
+    bounded = payer.allowance is not None and payer.allowance.month is not None
+    return payer.own.plus(need, payer.month if bounded else None)
 
 
 def _not_ended(payer: _Payer) -> None:
@@ -308,7 +326,7 @@ def _payer(values: Values, dataset: str, analyst: str | None, at: str) -> _Payer
         terms,
         totals_of(values, root),
         analyst,
-        Amount.from_json(own) if own else Amount(),
+        AnalystSpending.from_json(own),
         Allowance.from_json(allowance) if allowance else None,
         at,
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Any, TypeVar
 
-from incrowd.accounting.budget import Allowance, Amount, Budget
+from incrowd.accounting.budget import Allowance, Amount, AnalystSpending, Budget
 from incrowd.accounting.ledger.books import consequence, derive
 from incrowd.accounting.ledger.charging import SpentTally
 from incrowd.accounting.ledger.datasets import (
@@ -37,6 +37,7 @@ from incrowd.accounting.ledger.request import (
     signed,
 )
 from incrowd.accounting.ledger.status import (
+    AnalystShare,
     BudgetStatus,
     ChargeWithoutRelease,
     Entry,
@@ -308,14 +309,19 @@ class Ledger:
 
     def analyst(self, dataset: str | Declaration, analyst: str) -> tuple[Amount, Allowance | None]:
         """Return what an analyst has spent of a dataset, and the analyst's allowance if there is one."""
+        share = self.share(dataset, analyst)
+        return share.spent, share.allowance
 
-        def find(reader: Reader) -> tuple[Amount, Allowance | None]:
+    def share(self, dataset: str | Declaration, analyst: str) -> AnalystShare:
+        """Return what an analyst has spent of a dataset, in this month too where it is bounded, and the allowance."""
+
+        def find(reader: Reader) -> AnalystShare:
             _, root = _as_declared(reader.value, dataset)
             own, allowance = (reader.value((key, root, analyst)) for key in ("analyst", "allowance"))
-            return (
-                Amount.from_json(own) if own else Amount(),
-                Allowance.from_json(allowance) if allowance else None,
-            )
+            spending = AnalystSpending.from_json(own)
+            if spending.month != (month := self.chain.time(reader)[:7]) and spending.month:
+                spending = AnalystSpending(spending.spent, month)
+            return AnalystShare(root, analyst, spending, Allowance.from_json(allowance) if allowance else None)
 
         return self.chain.read(find)
 

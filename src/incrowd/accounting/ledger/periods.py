@@ -295,10 +295,7 @@ def draw_release(values: Values, root: str, part: Mapping[str, Any], body: Mappi
     if charge is None or series is None:
         raise InvalidParameter(f"dataset {root} has no such series: it is opened by its first period.")
     if series["policy"] != charge.policy or series["each"] != part["guarantee"]:
-        raise Refused(
-            f"the policy changed since series {charge.series} was charged: its price covers the releases that were "
-            "planned then, and no others. Change the policy back, or start another series under another name."
-        )
+        raise Refused(changed_policy(charge.series))
     if any(stated[name] != series[name] for name in ("epsilon", "delta", "releases")):
         raise InvalidParameter("the charge states another price than its series has.")
     again = series["again"] + charge.again
@@ -311,6 +308,14 @@ def draw_release(values: Values, root: str, part: Mapping[str, Any], body: Mappi
         raise Refused(f"all {series['periods']} periods of series {charge.series} were drawn: start another series.")
     count = {"drawn": series["drawn"] + (not charge.again), "again": again}
     return {("series", root, charge.series): {**series, **count}}
+
+
+def changed_policy(series: str) -> str:
+    """Say that a series was charged under another version of its policy."""
+    return (
+        f"the policy changed since series {series} was charged: its price covers the releases that were planned then, "
+        "and no others. Change the policy back, or start another series under another name."
+    )
 
 
 def ended(values: Values, root: str, body: Mapping[str, Any]) -> Sets:

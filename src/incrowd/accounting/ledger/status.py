@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.budget import Allowance, Amount, Budget, plain, read, remaining
+from incrowd.accounting.budget import Allowance, Amount, AnalystSpending, Budget, plain, read, remaining
 from incrowd.accounting.ledger.periods import PeriodTotals, periods_of
 from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.codec import decode
@@ -288,13 +288,18 @@ class AnalystShare:
 
     dataset: str
     analyst: str
-    spent: Amount
+    spending: AnalystSpending
     allowance: Allowance | None
+
+    @property
+    def spent(self) -> Amount:
+        """What the analyst spent, of all months."""
+        return self.spending.spent
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that `--json` shows."""
-        allowance = self.allowance and self.allowance.to_json()
-        return {"dataset": self.dataset, "analyst": self.analyst, "spent": self.spent.to_json(), "allowance": allowance}
+        allowance, spent = self.allowance and self.allowance.to_json(), self.spending.to_json()
+        return {"dataset": self.dataset, "analyst": self.analyst, "spent": spent, "allowance": allowance}
 
 
 @dataclass(frozen=True)
@@ -371,7 +376,7 @@ def _shares(spent: Mapping[Key, Any], allowances: Mapping[Key, Any]) -> tuple[An
         AnalystShare(
             root,
             analyst,
-            Amount.from_json(spent["analyst", root, analyst]) if ("analyst", root, analyst) in spent else Amount(),
+            AnalystSpending.from_json(spent.get(("analyst", root, analyst))),
             Allowance.from_json(allowance) if (allowance := allowances.get(("allowance", root, analyst))) else None,
         )
         for root, analyst in people

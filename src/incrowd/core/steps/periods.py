@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from incrowd.core.calendar import UNKNOWN, Every, PeriodCalendar, Undated, label_of, number_of
-from incrowd.core.claims.claim import proved
+from incrowd.core.claims.claim import assumed, proved
 from incrowd.core.claims.privacy import Concentrated, Private, SampledCrowd, Surveyed
 from incrowd.core.steps.step import Step
-from incrowd.core.terms import Condition, Exposure
+from incrowd.core.terms import Assumption, Condition, Exposure
 from incrowd.core.unit import Kind
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
@@ -29,6 +29,11 @@ HABITS = Exposure(
     "what is true of somebody in several periods: for that the losses of these periods add up, as the accounting says",
 )
 
+PEOPLE_LISTED = Assumption(
+    "list-of-people-secret",
+    "the list of who took part in which period, which the data holder keeps, stays as secret as the rows",
+)
+
 
 @dataclass(frozen=True)
 class ReadPeriod(Step):
@@ -38,8 +43,9 @@ class ReadPeriod(Step):
     one (McSherry 2009).  For a person in several periods the losses add up, never as those of a group: each period has
     randomness of its own.
 
-    `label` is None in a plan for any period.  `releases` is their number where they were charged at once.  A query can
-    read several periods in a row, from `label` until `until`.
+    `label` is None in a plan for any period.  `releases` is their number where they were charged at once; somebody then
+    takes part in the first `participations` periods alone, if that is set.  A query can read several periods in a row,
+    from `label` until `until`.
     """
 
     kind: ClassVar[str] = "read one period"
@@ -56,8 +62,15 @@ class ReadPeriod(Step):
     arrival: str | None = None
     releases: int | None = None
     until: str | None = None
+    participations: int | None = None
 
     def __post_init__(self) -> None:
+        if self.participations is not None and not (
+            self.participations >= 1 and self.releases is not None and self.releases >= self.calendar.size
+        ):
+            raise InvalidParameter(
+                "periods per person are at least 1, and bounded in a series that is charged at once."
+            )
         if self.label is not None:
             self.calendar.require(self.label)
         if self.until is not None and self.periods is None:
@@ -74,12 +87,22 @@ class ReadPeriod(Step):
         listed = tuple(label_of(number, self.every) for number in range(numbers[0], numbers[1] + 1))
         return listed if len(listed) > 1 else None
 
+    @property
+    def composed(self) -> int | None:
+        """In how many releases of a series one person takes part at most: in its periods, and in every spare run."""
+        if self.releases is None:
+            return None
+        size = self.calendar.size
+        return self.releases - size + min(size, self.participations or size)
+
     @classmethod
-    def of(cls, calendar: PeriodCalendar, label: str | None, releases: int | None) -> ReadPeriod:
+    def of(
+        cls, calendar: PeriodCalendar, label: str | None, releases: int | None, participations: int | None = None
+    ) -> ReadPeriod:
         """Return the step that reads a period of a calendar."""
         first, last, zone = calendar.first, calendar.last, calendar.zone
         rules = (first, last, label, zone, calendar.undated, calendar.arrival)
-        return cls(calendar.column, calendar.every, *rules, releases)
+        return cls(calendar.column, calendar.every, *rules, releases, participations=participations)
 
     @classmethod
     def among(cls, calendar: PeriodCalendar, labels: tuple[str, ...]) -> ReadPeriod:
@@ -116,14 +139,21 @@ class ReadPeriod(Step):
 
     @property
     def _series(self) -> str:
-        return f"{counted(self.releases or 0, 'release')} were planned and charged together; fewer are not cheaper."
+        whole = f"{counted(self.releases or 0, 'release')} were planned and charged together; fewer are not cheaper."
+        if self.participations is None:
+            return whole
+        return (
+            f"{whole} Each person takes part in at most {counted(self.participations, 'period')}, the first; the data "
+            "holder keeps a secret list that enforces this."
+        )
 
     def amend(self, claim: Claim) -> Claim:
         """Add what the period needs, and what one period's guarantee does not protect."""
         bounded = isinstance(claim, Private | SampledCrowd | Surveyed | Concentrated)
+        listed = () if self.participations is None else assumed([PEOPLE_LISTED])
         open_ = (HABITS,) if bounded and claim.unit.kind is Kind.PERSON_PERIOD else ()
         return replace(
             claim,
-            preconditions=(*claim.preconditions, *proved(ONE_PERIOD)),
+            preconditions=(*claim.preconditions, *proved(ONE_PERIOD), *listed),
             not_protected=(*claim.not_protected, *open_),
         )

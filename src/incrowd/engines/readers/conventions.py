@@ -31,12 +31,17 @@ _MISSING = """
     | neznámy | neznáma | neuvedené | nezistené | nepoznato | nije poznato | nema podataka | neznano | ni podatka
     | неизвестно | неизвестен | неизвестна | нет данных | не указано | не указан | н/д | няма данни | невідомо
     | немає даних | не вказано | teadmata | puudub | nav zināms | nav datu | nežinoma | nėra duomenų | nenurodyta
+    | desconegut | desconeguda | sense dades | no procedeix | 不明 | 未記入 | 該当なし | 未知 | 不详 | 未填
+    | 미상 | 없음 | 해당없음
     | tuntematon | ei vastausta | ei ilmoitettu | ei tietoa | ei tiedossa | puuttuu | ei sovellu
 """
 _WORDS = frozenset(" ".join(word.casefold().split()) for word in _MISSING.split("|")) - {""}
 _SIGNS = frozenset(word for word in _WORDS if not any(map(str.isalpha, word)))
 
-_CURRENCIES = "€ $ £ ¥ zł kr kr. Kč Ft lei ₺ ₽ ₹ Fr. EUR USD GBP JPY CHF PLN SEK NOK DKK CZK HUF RON TRY TL BRL"
+_CURRENCIES = """
+    € $ £ ¥ zł kr kr. Kč Ft lei ₺ ₽ ₹ Fr. EUR USD GBP JPY CHF PLN SEK NOK DKK CZK HUF RON TRY TL BRL
+    грн грн. руб. лв. 円 元 원
+"""
 _MEASURES = """
     kg g mg µg t km m cm mm µm l ml dl cl ha m² m³ km² % ‰ °C °F h min s Std. std. ms kWh kW W V A bar mmHg mmol/l mg/dl
     km/h bpm pts pkt pkt. Jahre Jahr J. years yrs ans anos años anni jaar lat let år vuotta Tage days jours días dni
@@ -60,7 +65,7 @@ TOTALS = (
     r"(?i)^\s*(grand total|total|totals|subtotal|sub-total|sum|summe|gesamt|gesamtsumme|insgesamt|zwischensumme|somme|"
     r"total général|sous-total|suma|totale|totaal|subtotaal|soma|razem|ogółem|łącznie|summa|totalt|i alt|celkem|"
     r"součet|spolu|yhteensä|σύνολο|γενικό σύνολο|άθροισμα|összesen|mindösszesen|total general|ukupno|skupaj|общо|итого|"
-    r"всего|усього|разом|toplam|genel toplam|kokku|kopā|iš viso)(\s*:|\s+\d+)?\s*$"
+    r"合計|合计|小計|小计|합계|всего|усього|разом|toplam|genel toplam|kokku|kopā|iš viso)(\s*:|\s+\d+)?\s*$"
 )
 """The pattern of a label of a row that adds up others."""
 

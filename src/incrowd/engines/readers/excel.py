@@ -173,10 +173,10 @@ def sheet_title(path: Path, titles: Sequence[str], sheet: str) -> str:
     raise SourceUnreadable(f"{path} has no sheet {sheet!r}. It has: {', '.join(titles)}.")
 
 
-def first_rows(path: Path) -> dict[str, list[tuple[int, list[str | None]]]]:
+def first_rows(path: Path, most: int = SAMPLE_ROWS) -> dict[str, list[tuple[int, list[str | None]]]]:
     """Return the first rows of each sheet that are not empty, with their numbers."""
     with closing(_book(path)) as book:
-        return {title: list(itertools.islice(_rows(book, title), SAMPLE_ROWS)) for title in book.sheetnames}
+        return {title: list(itertools.islice(_rows(book, title), most)) for title in book.sheetnames}
 
 
 def _from_header(

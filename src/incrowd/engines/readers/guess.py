@@ -40,6 +40,7 @@ _NUMBERS = (
 _DAYS = (
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%b-%Y", "%d%b%Y"),
     *("%d. %m. %Y", "%d.%m.%Y.", "%d. %m. %Y.", "%Y.%m.%d.", "%Y. %m. %d."),  # of Central Europe
+    *("%Y年%m月%d日", "%Y년 %m월 %d일"),
 )
 _FORMATS = tuple(DateFormat(day + time) for day in _DAYS for time in ("", " %H:%M", " %H:%M:%S"))
 _NUMERIC, _ISO_DAY = r"^[+-]?[0-9]+$", r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([T ] *[0-9].*)?$"

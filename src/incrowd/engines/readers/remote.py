@@ -8,6 +8,7 @@ process.  Credentials come from the environment, by the usual rules of each serv
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import re
 import shutil
@@ -36,6 +37,7 @@ _VERSIONS = ("ETag", "etag", "generation", "VersionId", "md5Hash", "LastModified
 """What services call the version of an object, the surest first."""
 _PIECE = 1 << 23  # bytes copied at a time
 _TEXT, _WIDE, _LONGEST_LINE = (".csv", ".tsv", ".tab", ".txt"), (b"\xff\xfe", b"\xfe\xff"), 1 << 20
+_TAB, _STATISTICS = 9, (b"<stata_dta>", b"HEADER RECORD", b"$FL")
 _DESCRIPTORS = Path("/proc/self/fd")
 _NEEDED = {"delta": ("deltalake", "Delta tables"), "iceberg": ("pyiceberg.table", "Iceberg tables")}
 
@@ -112,7 +114,7 @@ def copied(address: str) -> Spool:
     if address == INPUT:
         if INPUT not in _SPOOLS:
             lift_limits()
-            _SPOOLS[INPUT] = _spooled([(INPUT_NAME, lambda file: _pump(sys.stdin.buffer, file))], "read once")
+            _SPOOLS[INPUT] = _from_input(io.BufferedReader(sys.stdin.buffer))  # type: ignore[arg-type]
         return _SPOOLS[INPUT]
     if "@" in urlsplit(address).netloc and scheme_of(address) not in ("abfs", "abfss"):
         raise InvalidParameter("an address must not hold a user or a password: put them into the environment.")
@@ -123,6 +125,19 @@ def copied(address: str) -> Spool:
         if before is None or before.version != version:
             _SPOOLS[address] = before = fetch()
         return before
+
+
+def _from_input(stream: io.BufferedReader) -> Spool:
+    """Copy standard input, whose name says nothing: text is delimited text, unless it begins as a file of statistics.
+
+    Formats with a mark are known by it, whatever the copy is called.
+    """
+    start = stream.peek(1)[:64]
+    binary = any(byte < _TAB for byte in start) and not start.startswith(_WIDE)
+    name = INPUT_NAME if binary or start.startswith(_STATISTICS) else f"{INPUT_NAME}.csv"
+    spool = _spooled([(name, lambda file: _pump(stream, file))], "read once")
+    stream.detach()
+    return spool
 
 
 @contextmanager

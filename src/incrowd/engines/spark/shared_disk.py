@@ -150,10 +150,10 @@ class SharedParquet(ParquetFiles):
             [Portion(str(path), 0, size, rows=size) for path, size in zip(paths, sizes, strict=True)]
         )
         digests = collect(map_partitions(self._numbers(tasks), FileDigests(tasks), "digest string"))
-        ordered = sorted(digests.column("digest").to_pylist())
-        if len(ordered) != len(paths):
+        hexadecimal = sorted(digests.column("digest").to_pylist())
+        if len(hexadecimal) != len(paths):
             raise SourceChanged(CHANGED)
-        return hashlib.sha256(f"files {ordered}".encode()).digest()
+        return hashlib.sha256(f"files {hexadecimal}".encode()).digest()
 
     def _portions(self) -> Iterator[Portion]:
         for path, stamp, size, groups in zip(self.paths, self.listed, self.sizes, self.groups, strict=True):

@@ -71,9 +71,9 @@ class Warehouse(QueryTables):
 
     @cached_property
     def names(self) -> Mapping[str, str]:
-        """The names that queries may read, with their tables: the tables themselves, and their ready forms."""
-        ready = {ready_name(name): name for name, stored in self.tables.items() if stored.ready is not None}
-        return {name: name for name in self.tables} | ready
+        """The names that queries may read, with their tables: the tables themselves, and their stored forms."""
+        forms = {form: name for name, stored in self.tables.items() for form in stored.forms(name)}
+        return {name: name for name in self.tables} | forms
 
     def require(self, query: exp.Query, *, sampled: bool = False) -> None:
         """Accept every query: trees are written for this engine."""
@@ -136,31 +136,29 @@ class Warehouse(QueryTables):
 
     def _read(self, name: str) -> None:
         table = self.names[name]
-        self._load_as_it_is(name) if name == table else self._make_ready(table)
+        self._load_as_it_is(name) if name == table else self._make(name, table)
         self._check_unchanged(table)
 
     def _load_as_it_is(self, name: str) -> None:
         if name not in self.views or not self._read_whole(name):
             self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(name)} AS", self.tables[name], None)
 
-    def _make_ready(self, table: str) -> None:
+    def _make(self, name: str, table: str) -> None:
         """Compute the rows that queries read, from the file or from a copy of the rows that is dropped afterwards."""
         arriving = f"{table}, arriving"
         if table in self.views and self._read_whole(table):
-            return self._hold(self.base, table, "CREATE OR REPLACE", table)
+            return self._hold(self.base, name, "CREATE OR REPLACE", table)
         self._fill(self.base, f"CREATE OR REPLACE TABLE {quote(arriving)} AS", self.tables[table], None)
         try:
-            self._hold(self.base, table, "CREATE OR REPLACE", arriving)
+            self._hold(self.base, name, "CREATE OR REPLACE", arriving)
         finally:
             self.base.execute(f"DROP TABLE {quote(arriving)}")
 
-    def _hold(self, connection: duckdb.DuckDBPyConnection, table: str, create: str, rows: str) -> None:
-        """Run the `ready` tree of a table over some of its rows, and store the result."""
-        tree = self.tables[table].ready
-        if tree is None:
-            raise AssertionError("a table with a ready name has a ready tree")
+    def _hold(self, connection: duckdb.DuckDBPyConnection, name: str, create: str, rows: str) -> None:
+        """Run the tree of a stored form of a table over some of its rows, and store the result."""
+        table, codes = self.names[name], self.coded.get(name)
+        tree = self.tables[table].forms(table)[name]
         text = replace_tables(tree, {table: exp.Table(this=exp.to_identifier(rows, quoted=True))}).sql("duckdb")
-        name, codes = ready_name(table), self.coded.get(ready_name(table))
         if not codes:
             self._run(connection, f"{create} TABLE {quote(name)} AS {text}")
             return
@@ -192,7 +190,7 @@ class Warehouse(QueryTables):
             stored = replace(stored, source=Consenting(stored.source, self.admitted[table]))
         self._fill(cursor, f"CREATE TEMP TABLE {quote(table)} AS", stored, sample)
         if name != table:
-            self._hold(cursor, table, "CREATE TEMP", table)
+            self._hold(cursor, name, "CREATE TEMP", table)
 
     def _admit(self, cursor: duckdb.DuckDBPyConnection, name: str) -> None:
         """Replace a table by the rows of admitted people, for this cursor only: a semi-join on their ids.

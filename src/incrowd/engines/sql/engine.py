@@ -42,13 +42,19 @@ class StoredTable:
     """One table: opened rows, their schema, and a callback for the progress of loading.
 
     `ready` is a tree over the table that computes the rows which queries read.  An engine that can runs it once and
-    stores the result under the name `ready_name`.
+    stores the result under the name `ready_name`.  So it does with `by_period`, for queries of some periods alone.
     """
 
     source: Opened
     schema: Schema
     progress: Progress | None = None
     ready: exp.Query | None = None
+    by_period: exp.Query | None = None
+
+    def forms(self, name: str) -> dict[str, exp.Query]:
+        """Return the trees whose results are stored, by the names under which they are."""
+        trees = {ready_name(name): self.ready, by_period_name(name): self.by_period}
+        return {form: tree for form, tree in trees.items() if tree is not None}
 
 
 PERSON_COLUMN = "_person"
@@ -62,6 +68,15 @@ def ready_name(table: str) -> str:
     'people, ready'
     """
     return f"{table}, ready"
+
+
+def by_period_name(table: str) -> str:
+    """Return the name under which an engine stores the rows of each person and period that can take part in a query.
+
+    >>> by_period_name("people")
+    'people, by period'
+    """
+    return f"{table}, by period"
 
 
 @dataclass(frozen=True)

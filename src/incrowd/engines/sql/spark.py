@@ -23,7 +23,7 @@ from incrowd.engines.spark.rows import PartitionReading, SparkRows, on_cluster
 from incrowd.engines.spark.task import collect, explained, map_partitions
 from incrowd.engines.sql import engine
 from incrowd.engines.sql.dialects import in_spark, replace_tables
-from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, ready_name, tables_read
+from incrowd.engines.sql.engine import Limits, QueryTables, SampledTable, StoredTable, tables_read
 from incrowd.errors import IncrowdError, InvalidParameter, QueryRefused, QueryStopped, SourceUnreadable
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ class SparkWarehouse(QueryTables):
             stamp.check()
 
     def _table(self, view: str) -> str:
-        """Return the table of a view, also of its ready form."""
-        return next(table for table in self.tables if view in (table, ready_name(table)))
+        """Return the table of a view, also of one of its stored forms."""
+        return next(table for table, stored in self.tables.items() if view in (table, *stored.forms(table)))
 
     def _text(self, query: exp.Query, gated: Mapping[str, exp.Expr] | None = None) -> str:
         tables_read(query, self.views)
@@ -191,21 +191,24 @@ def spark_warehouse(
                 frame.createOrReplaceTempView(view)
             stack.callback(_drop, shared, view)
             views[name], seen[name] = view, _seen(on_cluster(stored.source))
-            if stored.ready is not None:
-                views[ready_name(name)] = _ready(stack, shared, stored.ready, {name: view})
+            for number, (form, tree) in enumerate(stored.forms(name).items()):
+                views[form] = _stored(stack, shared, tree, ({name: view}, f"{view}_{number}"))
         yield SparkWarehouse(shared, dict(tables), views, seen, limits or Limits())
 
 
-def _ready(stack: ExitStack, session: SparkSession, tree: exp.Query, views: Mapping[str, str]) -> str:
-    """Create a view of the rows that a tree computes from another view; the cluster stores them at their first use."""
+def _stored(stack: ExitStack, session: SparkSession, tree: exp.Query, names: tuple[Mapping[str, str], str]) -> str:
+    """Create a view of the rows that a tree computes from another view; the cluster stores them at their first use.
+
+    `names` are the views that it reads, and that of the new one.
+    """
+    views, made = names
     places = {name: exp.to_table(view) for name, view in views.items()}
-    ready = f"{next(iter(views.values()))}_ready"
     with explained():
         frame = session.sql(replace_tables(in_spark(tree), places).sql(dialect="spark")).persist()
-        frame.createOrReplaceTempView(ready)
+        frame.createOrReplaceTempView(made)
     stack.callback(_forget, frame)
-    stack.callback(_drop, session, ready)
-    return ready
+    stack.callback(_drop, session, made)
+    return made
 
 
 def _same(session: SparkSession, other: SparkSession | None) -> SparkSession:

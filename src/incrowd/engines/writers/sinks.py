@@ -178,18 +178,26 @@ def complete(stage: Folders) -> None:
     """Force what was staged to the disk and mark it as whole: from now on a kill does not lose it.
 
     This comes before the ledger says that there is a release.  What a killed process left whole is not removed by the
-    next release: the ledger decides whether it is delivered or discarded.
+    next release: the ledger decides whether it is delivered or discarded.  What is internal is marked first, since it
+    leads to the public folder: a kill between the marks leaves nothing that nobody finds.
     """
-    for folder in filter(None, (stage.public, stage.internal)):
+    for folder in filter(None, (stage.internal, stage.public)):
         _force(folder)
         (folder.parent / _WHOLE).touch()
         force(folder.parent)
 
 
 def left_whole(place: Path) -> list[Path]:
-    """Return the folders that killed processes staged for a place and marked as whole; no running process uses them."""
+    """Return the folders that killed processes staged for a place and marked as whole; no running process uses them.
+
+    One that holds nothing but its mark is removed: its content appeared before the kill.
+    """
     folders = (folder for folder in place.parent.glob(f"{escape(_prefix(place))}*") if (folder / _WHOLE).is_file())
-    return sorted(folder for folder in folders if _is_free(folder))
+    free = sorted(folder for folder in folders if _is_free(folder))
+    emptied = [folder for folder in free if [path.name for path in folder.iterdir()] == [_WHOLE]]
+    for folder in emptied:
+        discard(folder)
+    return [folder for folder in free if folder not in emptied]
 
 
 def discard(folder: Path) -> None:

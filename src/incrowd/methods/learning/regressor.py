@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -44,11 +44,19 @@ from incrowd.methods.learning.shared.statistics import (
     target_sums,
 )
 from incrowd.methods.learning.shared.steps import FollowGradients, ModelForm, MultiplyColumns, SumByColumn
-from incrowd.methods.learning.shared.tree_steps import GrowTrees, SumLeaves
+from incrowd.methods.learning.shared.streaming import (
+    SampleDescent,
+    SampledRecords,
+    number_residuals,
+    rate_of,
+    sampled_sums,
+)
+from incrowd.methods.learning.shared.tree_steps import GrowTrees, SampleGradients, SumLeaves
 from incrowd.methods.learning.shared.trees import DecisionTree
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
+    from incrowd.core.recoding import Classes
     from incrowd.core.schema import Schema
     from incrowd.core.steps.step import Step
     from incrowd.core.table import Table
@@ -105,7 +113,8 @@ class NumberRecipe:
 
     form: ModelForm
     sums: Callable[[LearningTask, Fraction, Unit], tuple[Step, ...]]
-    fit: Callable[[LearningTask, Records, tuple[Step, ...], Coins], FittedNumbers]
+    fit: Callable[[LearningTask, Any, tuple[Step, ...], Coins], FittedNumbers]
+    read: Callable[[Table, Sequence[Classes], Coins], Any] = Records.of
 
 
 def units_of(task: LearningTask) -> Integers:
@@ -276,6 +285,31 @@ def fit_additive(task: LearningTask, records: Records, steps: tuple[Step, ...], 
     return FittedNumbers(float(fitted.intercepts[0]), tuple(np.split(fitted.tables, starts[1:])), rows)
 
 
+def sampled(expected_rows: int | None, delta: Fraction) -> NumberRecipe:
+    """Return the way to learn a function of each column from samples, whose size follows from the expected rows."""
+    rate = rate_of(expected_rows, delta)
+
+    def sums(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+        return sampled_sums((len(task.inputs), 1), (epsilon, delta), rate, unit)
+
+    def fit(task: LearningTask, rows: SampledRecords, steps: tuple[Step, ...], coins: Coins) -> FittedNumbers:
+        (step,) = steps
+        assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
+        units = units_of(task)
+        own = units * (SCORE // UNIT)
+
+        def off(records: Records, scores: Integers, turn: tuple[int, int]) -> Integers:
+            return number_residuals(records, own, scores, turn[0])
+
+        descent = SampleDescent(len(units), 1, off, 1.0)
+        tables, counts, total = descent.follow(task.sizes, rows, step, coins)
+        scores = Scores(np.zeros(1), tables).centered(np.maximum(counts, 0.0) + 1.0, task.sizes)
+        parts = tuple(np.split(scores.tables, np.cumsum(task.sizes)[:-1]))
+        return FittedNumbers(float(scores.intercepts[0]), parts, total or float(expected_rows or 0))
+
+    return NumberRecipe(ModelForm.SAMPLED_ADDITIVE, sums, fit, SampledRecords.of)
+
+
 def greedy_trees(shape: ForestShape) -> NumberRecipe:
     """Return the way to learn by trees that grow by private choices, every one from all rows."""
 
@@ -348,7 +382,7 @@ class PrivateRegressor(Method):
     columns: tuple[str, ...] = ()
     levels: Mapping[str, int] = field(default_factory=dict)
     bins: int | None = None
-    model: Literal["moments", "linear", "additive", "tree", "forest"] = "moments"
+    model: Literal["moments", "linear", "additive", "tree", "forest", "stream"] = "moments"
     expected_rows: int | None = None
     depth: int | None = None
 
@@ -378,7 +412,9 @@ class PrivateRegressor(Method):
         return usual_bins(self.expected_rows, largest_rho(self.epsilon, self.delta) if additive else None)
 
     def recipe(self) -> tuple[NumberRecipe, Fraction]:
-        """Return the way to learn, and its budget ρ."""
+        """Return the way to learn, and its budget: ρ, or ε for samples."""
+        if self.model == "stream":
+            return sampled(self.expected_rows, self.delta), self.epsilon
         rho = budget_of(self.epsilon, self.delta, self.name)
         if self.model in GROWN:
             return greedy_trees(ForestShape.grown(GROWN[self.model], self.depth, self.expected_rows, rho)), rho
@@ -390,11 +426,11 @@ class PrivateRegressor(Method):
         return plan_of(self, task, schema, recipe.sums(task, rho, schema.unit), {"model": recipe.form})
 
     def release(self, table: Table, coins: Coins) -> ModelTable:
-        """Count the records once, sum what the recipe needs with noise, and make the model."""
+        """Read the rows as the recipe does, sum what it needs with noise, and make the model."""
         task = self.task(table.schema)
         recipe, rho = self.recipe()
-        records = Records.of(table, task.classes, coins)
-        fitted = recipe.fit(task, records, recipe.sums(task, rho, table.schema.unit), coins)
+        rows = recipe.read(table, task.classes, coins)
+        fitted = recipe.fit(task, rows, recipe.sums(task, rho, table.schema.unit), coins)
         return ModelTable.of(fitted.model(task, self.target_column), fitted.rows)
 
 

@@ -16,10 +16,11 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel, UnsupportedError
 
 from incrowd.errors import InvalidParameter, QueryRefused
+from incrowd.queries.language.entropy import open_entropy
 from incrowd.queries.language.expressions.table import function_of
 from incrowd.queries.language.joins import open_exists
 from incrowd.queries.language.reading import SAMPLED, branches, check_size, read_query
-from incrowd.queries.language.trees import changed, sources
+from incrowd.queries.language.trees import changed, place_of, sources
 
 _SIMPLE = re.compile(r"[a-z_][a-z0-9_]*")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike)
@@ -60,6 +61,8 @@ def normal_text(sql: str) -> str:
     for select in branches(tree):
         _open_histograms(select)
         _open_quantiles(select)
+    for select in list(tree.find_all(exp.Select)):
+        open_entropy(select)
     for select in list(tree.find_all(exp.Select)):
         _name_sources(select)
         _resolve_positions(select)
@@ -162,6 +165,8 @@ def _resolve_positions(select: exp.Select) -> None:
     elif group is not None:
         group.set("expressions", [_pointed_inside(node, items) for node in group.expressions])
     order = select.args.get("order")
+    if select.is_star:  # what * stands for is known where the answer is that it is about
+        return
     for ordered in order.expressions if order is not None else ():
         ordered.set("this", _pointed(ordered.this, items))
 
@@ -175,12 +180,7 @@ def _pointed_inside(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
 
 
 def _pointed(node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-    if not isinstance(node, exp.Literal) or node.is_string:
-        return node
-    place = int(str(node.this)) if str(node.this).isdigit() else 0
-    if not 1 <= place <= len(items):
-        raise InvalidParameter(f"GROUP BY and ORDER BY take numbers from 1 to {len(items)}, or names.")
-    return items[place - 1].copy()
+    return node if (place := place_of(node, len(items))) is None else items[place].copy()
 
 
 def _open_histograms(select: exp.Expr) -> None:
@@ -252,12 +252,14 @@ def _written_dates(tree: exp.Expr) -> exp.Expr:
 
 
 def _within_group(tree: exp.Expr) -> exp.Expr:
-    """Return the tree with PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) written as QUANTILE_CONT(x, q)."""
+    """Return the tree with PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x) as QUANTILE_CONT(x, q), MODE() as MODE(x)."""
 
     def change(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.WithinGroup):
             return node
         inner, order = node.this, node.expression
+        if isinstance(inner, exp.Mode) and inner.this is None and len(order.expressions) == 1:
+            return exp.Mode(this=order.expressions[0].this.copy())
         plain = isinstance(inner, exp.PercentileCont | exp.PercentileDisc) and len(order.expressions) == 1
         if not plain or order.expressions[0].args.get("desc"):
             raise QueryRefused("WITHIN GROUP goes with PERCENTILE_CONT(q) and ORDER BY x: or write QUANTILE(x, q).")

@@ -16,7 +16,7 @@ from incrowd.queries.language.joins import join_memberships
 from incrowd.queries.language.outputs import WindowRegister, has_window, kind_of, ordered, output, truth
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.sources import check_clauses, sources_of
-from incrowd.queries.language.trees import changed, sources, unwrapped
+from incrowd.queries.language.trees import changed, place_of, sources, unwrapped
 from incrowd.queries.query import Aggregate, AggregateKind, Interpreted, OutputColumn, Query
 
 _CLAUSES = (
@@ -204,7 +204,12 @@ class _Outer:
         self.named = {name.casefold(): tree for name, tree in items}
         having, qualify = self._condition("having"), self._condition("qualify")
         terms = () if query.args.get("order") is None else query.args["order"].expressions
-        order = tuple(ordered(term, self._later) for term in terms)
+
+        def sorted_by(node: exp.Expr) -> exp.Expression:
+            place = place_of(node, len(items))
+            return self._later(node) if place is None else items[place][1]
+
+        order = tuple(ordered(term, sorted_by) for term in terms)
         answer.operations += [ops.Keep(having)] if having is not None else []
         answer.operations += self.register.columns.values()
         answer.operations += [ops.Keep(qualify)] if qualify is not None else []

@@ -64,6 +64,13 @@ def _alone(query: exp.Expr, catalog: Catalog) -> Relation | None:
     return None if relation is None or relation.period is None else relation
 
 
+def first_period(relation: Relation) -> Relation | None:
+    """Return a table of which the first period alone is read; None where queries of some periods read none apart."""
+    if not relation.by_period or relation.calendar is None:
+        return None
+    return replace(relation, ready=False, days=_reading(relation.calendar, relation.calendar.labels[:1]))
+
+
 def _restricted(catalog: Catalog, relation: Relation, days: DaysRead) -> Catalog:
     restricted = replace(relation, ready=False, days=days)
     return Catalog(tuple(restricted if other is relation else other for other in catalog.relations))

@@ -29,7 +29,7 @@ DEEPEST = 80
 SCHEMAS = ("main", "public")
 """What tools write before a table: the schema that HTTP tells of, and that of PostgreSQL's clients."""
 _HALF = re.compile("[\ud800-\udfff]")
-_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+privacy\b", re.IGNORECASE | re.DOTALL)
+_EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+privacy\b)?", re.IGNORECASE | re.DOTALL)
 SAMPLED = "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate."
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
@@ -72,6 +72,8 @@ def is_explain(sql: str) -> tuple[bool, str]:
 
     >>> is_explain("EXPLAIN PRIVACY SELECT COUNT(*) FROM births")
     (True, 'SELECT COUNT(*) FROM births')
+    >>> is_explain("explain select 1")
+    (True, 'select 1')
     >>> is_explain("SELECT COUNT(*) FROM births")
     (False, 'SELECT COUNT(*) FROM births')
     """

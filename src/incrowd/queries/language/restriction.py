@@ -17,7 +17,7 @@ from typing import Any
 from sqlglot import exp
 
 from incrowd.core.domain import Type
-from incrowd.errors import IncrowdError
+from incrowd.errors import IncrowdError, QueryRefused
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, days
 from incrowd.queries.language.expressions.function import Mean
 from incrowd.queries.language.expressions.table import binder
@@ -33,6 +33,9 @@ _MOST_WORK = 60_000
 """Values times parts of conditions: more is not tried."""
 _MOST_LISTED = 100_000
 """Values of a key that are listed, where conditions leave it a range."""
+_NOTHING_LEFT = (
+    "no declared value fits the conditions, so the answer would have no row: compare with values that DESCRIBE shows."
+)
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren)
 _SEES_NULL = (
     exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Boolean,
@@ -316,7 +319,9 @@ def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
     values: list[Any] = [value for value in image if value is not None]
     listed = tuple(sorted(values)) if members is None else tuple(member for member in members if member in image)
     optional = meaning.optional and None in image
-    if (not listed and not optional) or len(listed) > _MOST_LISTED:  # nothing is possible: all groups are shown
+    if not listed and not optional:
+        raise QueryRefused(_NOTHING_LEFT)
+    if len(listed) > _MOST_LISTED:
         return meaning
     rest = meaning.extent.rest if meaning.extent.rest in listed else None
     return BoundTree(meaning.tree, replace(meaning.extent, values=listed, optional=optional, rest=rest))
@@ -333,4 +338,12 @@ def _rules_out_null(part: exp.Expr) -> bool:
         leaves = [
             inner for leaf in leaves for inner in (leaf.iter_expressions() if isinstance(leaf, _LOGIC) else [leaf])
         ]
-    return all(leaf.find(exp.Column) is not None for leaf in leaves)
+    return all(side.find(exp.Column) is not None for leaf in leaves for side in _comparisons(leaf))
+
+
+def _comparisons(leaf: exp.Expr) -> list[exp.Expr]:
+    """Return the comparisons that a condition is made of: 4 NOT BETWEEN x AND 3 holds where x is missing."""
+    if not isinstance(leaf, exp.Between):
+        return [leaf]
+    ends = (leaf.args["low"], leaf.args["high"])
+    return [exp.LTE(this=leaf.this.copy(), expression=end.copy()) for end in ends]

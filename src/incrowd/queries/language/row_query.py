@@ -157,13 +157,20 @@ def first_rows(query: exp.Query, by: Sequence[str], order: Sequence[exp.Expr], m
     return _first(query, _numbered(query, exp.RowNumber(), by, order), most)
 
 
-def own_rows(query: exp.Query, names: Sequence[str], most: int, decimals: Collection[str] = frozenset()) -> exp.Query:
+def own_rows(
+    query: exp.Query,
+    names: Sequence[str],
+    most: int,
+    decimals: Collection[str] = frozenset(),
+    by: Sequence[str] = (PERSON,),
+) -> exp.Query:
     """Return a query with at most so many rows of each person, whichever rows come first by a hash of their own.
 
     A row is told by the columns in `names`.  Rows of a person that are alike in all of them are numbered, and the
     number is hashed with them: so every row has the same chance, however often it occurs, and which of two rows that
     are alike has which number makes no difference.  The multiset that is taken is a function of the multiset of the
-    person's own rows: neither other people nor the order of storage has any influence on it.
+    person's own rows: neither other people nor the order of storage has any influence on it.  With other columns in
+    `by`, that many are taken for each of their values.
 
     >>> query = sql.select([sql.alias(sql.column("x"), "x"), sql.alias(sql.column("p"), PERSON)], exp.Table(this="t"))
     >>> own_rows(query, ["x"], 1).named_selects
@@ -173,7 +180,7 @@ def own_rows(query: exp.Query, names: Sequence[str], most: int, decimals: Collec
         return first_rows(query, [PERSON], [sql.column(PERSON)], most)
     twins = _numbered(query, exp.RowNumber(), [PERSON, *names], [sql.column(PERSON)], TWIN)
     order = hash_order(names, decimals, (TWIN,))
-    return _first(query, _numbered(twins, exp.RowNumber(), [PERSON], order), most)
+    return _first(query, _numbered(twins, exp.RowNumber(), by, order), most)
 
 
 def with_owned(table: exp.Expr, names: Sequence[str], person: exp.Column) -> exp.Select:

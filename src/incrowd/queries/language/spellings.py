@@ -28,6 +28,9 @@ _TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.GTE, exp.LTE: exp
 _FORMATS = ("YYYY-MM-DD", "%Y-%m-%d")
 _PLAIN = re.compile(r"[\w\s%-]*")
 """Patterns that mean the same after SIMILAR TO and after LIKE: no sign in them means more."""
+_ITEM = re.compile(r'("(?:[^"\\]|\\.)*")|((?!NULL\b)[^\s"{},\\]+)')
+_ARRAY = re.compile(rf"\{{(?:{_ITEM.pattern})(?:,(?:{_ITEM.pattern}))*\}}")
+"""A list of texts in braces, as drivers send it; one with a missing value or another list inside is left."""
 _TOP = ("SELECT", "TOP")
 _CUTTING = (TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH)
 
@@ -142,6 +145,10 @@ def _respelled(node: exp.Expr) -> exp.Expr | None:
             return _pairs(node, [node.expression])
         case exp.EQ() if isinstance(node.expression, exp.Any) and isinstance(node.expression.this.unnest(), exp.Array):
             return exp.In(this=node.this, expressions=node.expression.this.unnest().expressions)
+        case exp.EQ() if (
+            isinstance(node.expression, exp.Any) and (texts := array_texts(node.expression.this)) is not None
+        ):
+            return exp.In(this=node.this, expressions=[exp.Literal.string(text) for text in texts])
         case exp.Subquery() if isinstance(node.parent, _AROUND) and _is_constant(node.this):
             return exp.Paren(this=node.this.expressions[0].unalias())
         case exp.Escape():
@@ -155,6 +162,19 @@ def _respelled(node: exp.Expr) -> exp.Expr | None:
         case exp.Anonymous():
             return _function(node)
     return _of_days(node)
+
+
+def array_texts(node: exp.Expr) -> list[str] | None:
+    """Return the texts of an array as PostgreSQL writes it, as drivers send lists; None of anything else.
+
+    >>> array_texts(exp.Literal.string('{web,"Köln, Mitte"}'))
+    ['web', 'Köln, Mitte']
+    """
+    inner = node.unnest()
+    if not isinstance(inner, exp.Literal) or not inner.is_string or not _ARRAY.fullmatch(inner.name):
+        return None
+    parts = _ITEM.findall(inner.name[1:-1])
+    return [re.sub(r"\\(.)", r"\1", quoted[1:-1]) if quoted else bare for quoted, bare in parts]
 
 
 def _is_constant(query: exp.Expr) -> bool:

@@ -11,10 +11,11 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from incrowd.core.calendar import PeriodCalendar
 from incrowd.core.domain import Categories, Dates, Numbers, Type
 from incrowd.core.reading import parse
 from incrowd.core.schema import MAX_LENGTH, OTHER, Column, Missing, Outside, Role
-from incrowd.engines.sql.engine import ready_name
+from incrowd.engines.sql.engine import by_period_name, ready_name
 from incrowd.errors import QueryRefused
 from incrowd.queries.language import trees as sql
 from incrowd.queries.language.domain import (
@@ -29,11 +30,22 @@ from incrowd.queries.language.domain import (
     truth,
 )
 from incrowd.queries.language.expressions.casts import GREATEST_DOUBLE
-from incrowd.queries.language.row_query import PLACE, TWIN, Context, Field, RowQuery, own_rows, with_owned
+from incrowd.queries.language.row_query import (
+    PLACE,
+    TWIN,
+    Context,
+    Field,
+    RowQuery,
+    first_rows,
+    own_rows,
+    with_owned,
+)
 from incrowd.queries.query import PERSON, Block, Catalog, Relation
 
 BASE = "t0"
 """The name of a table as it was before its columns were brought into what was declared."""
+_PERIOD = "_period"
+"""The column with the first day of the period in which a row lies, as it stands in the table."""
 
 
 @dataclass(frozen=True)
@@ -235,9 +247,44 @@ def ready_rows(relation: Relation) -> exp.Query:
     query = _clean(relation, used, person)
     if person is None:
         return query
+    return own_rows(query, list(used), relation.unit.max_rows, _decimals(relation, used))
+
+
+def rows_by_period(relation: Relation) -> exp.Query | None:
+    """Return the tree that leaves of each person and period what can take part in a query; None where nothing decides.
+
+    A query of some periods takes the rows of a person from these.  However many rows somebody has, it reads a bounded
+    number of them, so its duration reveals no more than that.  Where people with more rows are left out, one row more
+    than takes part is held, which says so.
+    """
+    person, day = relation.unit.column, relation.period
+    used = _used(relation, Context(Catalog((relation,)), None))
+    if not relation.private or person is None or day not in used or relation.calendar is None:
+        return None
+    first = sql.alias(_first_day(sql.column(day, BASE), relation.calendar), _PERIOD)
+    ends = relation.calendar.days(relation.calendar.first)[0], relation.calendar.days(relation.calendar.last)[1]
+    dated = sql.between(sql.column(day, BASE), *map(sql.constant, ends))  # others are in no period
+    names, most = list(used), relation.unit.max_rows
+    if relation.unit.more is None:
+        query = _clean(replace(relation, days=None), used, person).select(first).where(dated)
+        return own_rows(query, names, most, _decimals(relation, used), by=(PERSON, _PERIOD))
+    columns = [sql.alias(sql.column(name, BASE), name) for name in dict.fromkeys((*names, person))]
+    owner = sql.column(person, BASE)
+    trees = [*columns, sql.alias(owner, PERSON), first]
+    query = sql.select(trees, _table(relation.name), sql.every([sql.present(owner), dated]))
+    return first_rows(query, [PERSON, _PERIOD], [sql.column(PERSON)], most + 1)
+
+
+def _first_day(day: exp.Expr, calendar: PeriodCalendar) -> exp.Expr:
+    unit = exp.Var(this=str(calendar.every).upper())
+    return sql.cast(exp.TimestampTrunc(this=day, unit=unit), Type.DATE)
+
+
+def _decimals(relation: Relation, used: Mapping[str, CleanColumn]) -> set[str]:
+    """Return the columns that engines spell differently."""
     decimals = {item for item in used if relation.schema[item].type is Type.DECIMAL}
-    decimals |= {PERSON} if relation.schema[person].type is Type.DECIMAL else set()
-    return own_rows(query, list(used), relation.unit.max_rows, decimals)
+    person = relation.schema[relation.unit.column or ""]
+    return decimals | ({PERSON} if person.type is Type.DECIMAL else set())
 
 
 def _rows(relation: Relation, used: Mapping[str, CleanColumn], stored: Sequence[str]) -> exp.Query:
@@ -252,9 +299,12 @@ def _rows(relation: Relation, used: Mapping[str, CleanColumn], stored: Sequence[
 
 def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Select:
     """Return columns of a table after their rules, and whose each row is."""
+    if relation.days is not None and relation.by_period and relation.unit.more is None:
+        return _source(relation, [*used, PERSON])  # rules were applied before rows were taken
     trees = [sql.alias(clean.meaning.tree, item) for item, clean in used.items()]
     keeps = [keep for clean in used.values() for keep in clean.keeps]
-    source = _source(relation, used, person)
+    names = dict.fromkeys([*used, *([] if person is None else [person])])
+    source = _table(relation.name) if relation.days is None else sql.subquery(_source(relation, list(names)), BASE)
     if person is not None:
         trees.append(sql.alias(sql.column(person, BASE), PERSON))
         keeps.append(sql.present(sql.column(person, BASE)))
@@ -265,21 +315,22 @@ def _clean(relation: Relation, used: Mapping[str, CleanColumn], person: str | No
     return sql.select(trees, source, sql.every(keeps))
 
 
-def _source(relation: Relation, used: Mapping[str, CleanColumn], person: str | None) -> exp.Expr:
-    """Return a table as it is; of one of which some periods are read, the rows of these and no others.
+def _source(relation: Relation, names: Sequence[str]) -> exp.Select:
+    """Return columns of a table of which some periods are read: of the rows of these and no others.
 
     The day of a row decides as it stands in the table, before any rule about values.
     """
-    table, days = _table(relation.name), relation.days
+    days = relation.days
     if days is None:
-        return table
-    names, day = dict.fromkeys([*used, *([] if person is None else [person])]), sql.column(days.column, BASE)
+        raise AssertionError("a table without periods is read whole")
+    held, decides = (by_period_name(relation.name), _PERIOD) if relation.by_period else (relation.name, days.column)
+    day = sql.column(decides, BASE)
     inside = [
         sql.operation(exp.GTE, day, sql.constant(days.first)),
         sql.operation(exp.LT, day.copy(), sql.constant(days.behind)),
     ]
     columns = [sql.alias(sql.column(name, BASE), name) for name in names]
-    return sql.subquery(sql.select(columns, table, sql.every(inside)), BASE)
+    return sql.select(columns, _table(held), sql.every(inside))
 
 
 def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
@@ -295,7 +346,7 @@ def _used(relation: Relation, context: Context) -> dict[str, CleanColumn]:
 
 
 def _withheld(relation: Relation) -> dict[str, str]:
-    reasons = dict.fromkeys((PERSON, PLACE, TWIN, "_one"), _TAKEN)
+    reasons = dict.fromkeys((PERSON, PLACE, TWIN, _PERIOD, "_one"), _TAKEN)
     if not relation.private:
         return reasons
     reasons |= {item.casefold(): _DRAFTED for item in relation.schema.drafted}

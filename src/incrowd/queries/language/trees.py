@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sqlglot import exp
 
 from incrowd.core.domain import Type
+from incrowd.errors import InvalidParameter
 from incrowd.queries.language.domain import BoundTree, Constant, ExpressionDomain, among
 
 T = TypeVar("T", bound=exp.Expr)
@@ -298,3 +299,17 @@ def only_type(extent: ExpressionDomain) -> str:
     """
     words = {Type.INTEGER: "a whole number", Type.DECIMAL: "a number", Type.TEXT: "a text", Type.DATE: "a date"}
     return words.get(extent.type, "a condition")
+
+
+def place_of(node: exp.Expr, many: int) -> int | None:
+    """Return the place, from 0, that a number after GROUP BY or ORDER BY points at; None of anything else.
+
+    >>> place_of(exp.Literal.number(2), 3), place_of(exp.column("x"), 3)
+    (1, None)
+    """
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    place = int(str(node.this)) if str(node.this).isdigit() else 0
+    if not 1 <= place <= many:
+        raise InvalidParameter(f"GROUP BY and ORDER BY take numbers from 1 to {many}, or names.")
+    return place - 1

@@ -14,7 +14,7 @@ from fastapi import Response
 from fastapi.concurrency import run_in_threadpool
 from pydantic import ValidationError
 
-from incrowd.core.codec import public_text
+from incrowd.drawing.answer import expected_words
 from incrowd.errors import AccessDenied, IncrowdError
 from incrowd.governance.audit import Event
 from incrowd.governance.grant import Permission
@@ -128,7 +128,7 @@ class Door:
                 free = await self._free(caller, statement.sql, process)
                 return free if free is not None else await self._paid(caller, statement.sql, settings)
             case "explain":
-                return await self._priced(caller, statement.sql, settings)
+                return await self._priced(caller, statement.sql, settings, process)
             case "show":
                 return await self._show(caller, statement.sql, settings)
             case "change":
@@ -182,12 +182,14 @@ class Door:
             reply = replies.refusal(problem)
         return _answer(_content(reply), settings)
 
-    async def _priced(self, caller: Caller, sql: str, settings: ConnectionSettings) -> StatementResult:
+    async def _priced(self, caller: Caller, sql: str, settings: ConnectionSettings, process: int) -> StatementResult:
         """Tell the cost and the accuracy of a query; nothing reaches an engine."""
         match = _EXPLAIN.fullmatch(sql)
         if match is None:
             raise Complaint("42601", "there is nothing to explain", "Write EXPLAIN SELECT ….")
         _require(caller, Permission.READ)
+        if await self._free(caller, match["query"], process) is not None:
+            return StatementResult("EXPLAIN", (("QUERY PLAN", TEXT),), [("It reads no private table: it is free.",)])
         self._count(self.services.requests, caller)
         task = query_task("price", _shape(match["query"], settings), caller, self.services)
         lines = list(_estimate(_content(await reply_to(task))))
@@ -222,7 +224,15 @@ class Door:
         queries = caller.queries(self.services)
         if sql.lower().split() == ["show", "incrowd.remaining"]:
             report = await run_in_threadpool(queries.budgets.report, caller.analyst)
-            names = ("dataset", "epsilon", "delta", "your_epsilon_spent", "your_epsilon_allowance")
+            names = (
+                "dataset",
+                "epsilon",
+                "delta",
+                "your_epsilon_spent",
+                "your_epsilon_allowance",
+                "your_epsilon_this_month",
+                "your_epsilon_a_month",
+            )
             rows = [(name, *_amounts(budget)) for name, budget in report.items()]
             return StatementResult("SHOW", tuple((name, TEXT) for name in names), rows)
         try:
@@ -298,7 +308,7 @@ def _answer(content: Mapping[str, Any], settings: ConnectionSettings) -> Stateme
         ("NOTICE", f"{column['name']}: {column['note']}.") for column in answer["columns"] if column.get("note")
     ]
     if content["certificate"]:
-        left = [f"{name} {public_text(rest)}" for name, rest in content["left"].items()]
+        left = [f"{name} {_left(rest)}" for name, rest in content["left"].items()]
         again = " (asked before: the same answer)" if content["repeated"] else ""
         notices.append(("NOTICE", f"cost: epsilon {content['cost']['epsilon']}{again}; left: {'; '.join(left)}"))
     rows = list(zip(*values, strict=True))
@@ -313,14 +323,16 @@ def _ends(kind: str, settings: ConnectionSettings) -> tuple[str, ...]:
 def _estimate(content: Mapping[str, Any]) -> list[str]:
     lines = [f"query: {content.get('question', '')}"]
     lines += [f"cost: epsilon {content['cost']['epsilon']}, delta {content['cost']['delta']}"]
-    lines += [
-        f"left of {name}: {'not enough' if rest is None else public_text(rest)}"
-        for name, rest in content.get("left", {}).items()
-    ]
-    lines += [f"expected: {public_text(column)}" for column in content.get("expected", ())]
+    lines += [f"left of {name}: {_left(rest)}" for name, rest in content.get("left", {}).items()]
+    lines += map(expected_words, content.get("expected", ()))
     return [*lines, *content.get("notes", ()), "No row was read and nothing was charged."]
+
+
+def _left(rest: Mapping[str, Any] | None) -> str:
+    return "not enough" if rest is None else ", ".join(f"{name} {value}" for name, value in rest.items())
 
 
 def _amounts(budget: Mapping[str, Any]) -> tuple[str | None, ...]:
     left, spent, allowance = (budget.get(name) or {} for name in ("left", "spent", "allowance"))
-    return left.get("epsilon"), left.get("delta"), spent.get("epsilon"), allowance.get("epsilon")
+    month = spent.get("epsilon_of_month"), allowance.get("month")
+    return left.get("epsilon"), left.get("delta"), spent.get("epsilon"), allowance.get("epsilon"), *month

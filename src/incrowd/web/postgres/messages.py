@@ -335,7 +335,7 @@ def data_row(values: Sequence[bytes | None]) -> bytes:
     >>> data_row([b"1", None])
     b'D\x00\x00\x00\x0f\x00\x02\x00\x00\x00\x011\xff\xff\xff\xff'
     """
-    parts = [b"\xff\xff\xff\xff" if value is None else struct.pack("!i", len(value)) + value for value in values]
+    parts = [b"\xff\xff\xff\xff" if value is None else len(value).to_bytes(4, "big") + value for value in values]
     return _packed(b"D", struct.pack("!h", len(parts)), *parts)
 
 

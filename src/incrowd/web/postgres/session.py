@@ -21,7 +21,7 @@ from incrowd.web.postgres.statements import (
     setting_of,
     statements_of,
 )
-from incrowd.web.postgres.values import SIZES, TEXT, BadValue, decoded, encoded
+from incrowd.web.postgres.values import SIZES, TEXT, BadValue, decoded, encoded_column
 
 _MOST_PREPARED = 200
 """Statements and portals that one connection has at once."""
@@ -59,6 +59,8 @@ class Session:
     state: str = "I"
     statements: dict[str, tuple[Prepared, tuple[int, ...]]] = field(default_factory=dict)
     portals: dict[str, Portal] = field(default_factory=dict)
+    afterwards: ConnectionSettings | None = None
+    """The settings after this transaction, where SET LOCAL changed them."""
     canceled: bool = False
     busy: bool = False
     skipping: bool = False
@@ -116,11 +118,13 @@ class Session:
         raise Complaint(FEATURE, "COPY and calls of functions are not answered")
 
     async def _simple(self, sql: str) -> bytes:
-        parts = []
+        parts = list[bytes]()
         self.statements.pop("", None)
-        statements = statements_of(sql)
-        for statement in statements:
-            result = await self._run(statement)
+        for statement in statements_of(sql):
+            try:
+                result = await self._run(statement)
+            except Complaint as complaint:  # what came before is paid for: it is sent
+                return b"".join([*parts, self._failure(complaint, m.SimpleQuery(sql))])
             parts += [*_notices(result), _description(result.columns, ()), *_rows(result, (), result.columns)]
             parts.append(self._done(result))
         return b"".join(parts or [m.EMPTY_QUERY]) + m.ready(self.state)
@@ -161,7 +165,7 @@ class Session:
                 self.state = "T"
             case "commit" | "rollback":
                 tag = "ROLLBACK" if self.state == "E" else _TAGS[statement.kind]
-                self.state = "I"
+                self.state, self.settings, self.afterwards = "I", self.afterwards or self.settings, None
                 return StatementResult(tag)
             case "savepoint":
                 self.state = "T" if self.state != "I" else "I"
@@ -169,7 +173,7 @@ class Session:
             case "set" | "reset":
                 setting = setting_of(statement.sql)
                 if setting is not None:
-                    self.settings = self.settings.set(*setting)
+                    self._set(*setting, local=statement.sql.lower().split()[1] == "local")
             case "discard":
                 words = statement.sql.upper().split()
                 if words[:2] == ["DISCARD", "ALL"]:
@@ -179,6 +183,14 @@ class Session:
             case _:
                 return None
         return StatementResult(_TAGS[statement.kind])
+
+    def _set(self, name: str, value: str, *, local: bool) -> None:
+        """Change a setting; with SET LOCAL until the end of the transaction, and not at all outside of one."""
+        changed = self.settings.set(name, value)
+        if not local:
+            self.settings, self.afterwards = changed, self.afterwards and self.afterwards.set(name, value)
+        elif self.state != "I":
+            self.settings, self.afterwards = changed, self.afterwards or self.settings
 
     def _parse(self, message: m.Parse) -> bytes:
         if message.name and message.name in self.statements:
@@ -297,9 +309,10 @@ def _rows(
     first: int = 0,
     most: int = 0,
 ) -> Iterator[bytes]:
-    types = [type_ for _, type_ in columns or ()]
-    for row in result.rows[first : first + most if most else None]:
-        values = zip(row, types, strict=True)
-        yield m.data_row(
-            [encoded(value, type_, bool(_format(formats, at))) for at, (value, type_) in enumerate(values)]
-        )
+    rows = result.rows[first : first + most if most else None]
+    if not rows:
+        return
+    typed = zip(zip(*rows, strict=True), columns or (), strict=True)
+    parts = [encoded_column(values, type_, bool(_format(formats, at))) for at, (values, (_, type_)) in enumerate(typed)]
+    for row in zip(*parts, strict=True):
+        yield m.data_row(row)

@@ -36,7 +36,7 @@ _KINDS = {
 }  # fmt: skip
 _NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,40})?([eE]-?[0-9]{1,3})?|[0-9]{1,20}/[1-9][0-9]{0,19}")
 _SET = re.compile(
-    r"set\s+(?:session\s+|local\s+)?(?P<name>[a-z_][a-z_0-9.]*|time\s+zone)\s*(?:=|\bto\b|\s)\s*(?P<value>.+?)\s*",
+    r"set\s+(?:session\s+|local\s+)?(?P<name>time\s+zone|[a-z_][a-z_0-9.]*)\s*(?:=|\bto\b|\s)\s*(?P<value>.+?)\s*",
     re.IGNORECASE | re.DOTALL,
 )
 _CHARACTERISTICS = re.compile(

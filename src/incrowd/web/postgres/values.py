@@ -21,7 +21,9 @@ SIZES = {BOOL: 1, INT8: 8, TEXT: -1, FLOAT8: 8, DATE: 4}
 _WHOLE = {20: "!q", 21: "!h", 23: "!i", 26: "!I"}
 _FLOATS = {700: "!f", 701: "!d"}
 _NUMERIC, _DATE, _TIMES = 1700, 1082, (1114, 1184)
-_TEXTS = (0, 18, 19, 25, 705, 1042, 1043)
+_TEXTS = (0, 18, 19, 25, 705, 1009, 1015, 1042, 1043)
+"""Texts, and lists of texts, which are sent as {a,b}."""
+_LISTS = (1009, 1015)
 _EPOCH = date(2000, 1, 1)
 _TRUTHS = {"t": True, "true": True, "1": True, "on": True, "yes": True,
            "f": False, "false": False, "0": False, "off": False, "no": False}  # fmt: skip
@@ -59,6 +61,25 @@ def encoded(value: Any, type_: int, binary: bool) -> bytes | None:
     if isinstance(value, float) and not math.isfinite(value):
         return b"NaN" if math.isnan(value) else b"Infinity" if value > 0 else b"-Infinity"
     return str(value).replace("\0", "").encode("utf-8", "replace")
+
+
+def encoded_column(values: Sequence[Any], type_: int, binary: bool) -> list[bytes | None]:
+    """Return the values of a column as they are sent, the same as one by one; columns of one plain kind are fast.
+
+    >>> encoded_column([7, None], INT8, False), encoded_column(["web"], TEXT, True)
+    ([b'7', None], [b'web'])
+    """
+    kinds = set(map(type, values))
+    if type_ == TEXT and kinds == {str}:
+        return [value.replace("\0", "").encode("utf-8", "replace") for value in values]
+    if type_ == INT8 and kinds == {int} and min(values) >= -(2**63) and max(values) < 2**63:
+        return [_INT8.pack(value) if binary else b"%d" % value for value in values]
+    if type_ == FLOAT8 and kinds == {float} and (binary or all(map(math.isfinite, values))):
+        return [_FLOAT8.pack(value) if binary else repr(value).encode() for value in values]
+    return [encoded(value, type_, binary) for value in values]
+
+
+_INT8, _FLOAT8 = struct.Struct("!q"), struct.Struct("!d")
 
 
 def _fitted(value: Any, type_: int) -> Any:
@@ -118,7 +139,7 @@ def _from_text(text: str, type_: int) -> Parameter:
 
 
 def _from_binary(value: bytes, type_: int) -> Parameter:
-    if type_ in _TEXTS:
+    if type_ in _TEXTS and type_ not in _LISTS:
         return _from_text(value.decode("utf-8"), TEXT)
     if type_ in _WHOLE:
         return int(struct.unpack(_WHOLE[type_], value)[0])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from incrowd.core.hierarchy.hierarchy import Hierarchy, RuleKind
-from incrowd.core.schema import Role
+from incrowd.core.schema import Role, Schema
 from incrowd.errors import InvalidParameter
 from incrowd.web.studio.page import PageRequest
 from incrowd.web.studio.policy_file import PolicyFile
@@ -13,6 +14,15 @@ from incrowd.workflows.policy.edit import Place, Value
 
 _WITH_CRITERIA = ("full-domain", "mondrian", "local-recoding")
 _TABLES = ("private-histogram", "blended-histogram", "suppressed-histogram", "most-common", "protected-table")
+_FEW, _LONG = 2, 24
+PROTECTIONS = {
+    "suppression": "small cells are left out, and others that would give them away",
+    "adjustment": "small counts become zero or the smallest one, others change a little",
+    "rounding": "every number is a multiple of a base",
+}
+"""How small counts of a table with totals are protected, in words."""
+_OTHER_RULES = ("protection", "dominance", "p", "q", "prior", "earlier", "coalition", "open", "empty", "shift")
+_LEAST = "5"
 _KEYS = {"l": "l, different values per class", "t": "t, distance from the whole table"}
 _NAMES = {
     RuleKind.PREFIX: "first {} characters",
@@ -32,13 +42,35 @@ def level_name(hierarchy: Hierarchy, level: int) -> str:
     >>> [level_name(ages, level) for level in range(4)]
     ['the value itself (100 classes)', 'intervals of 10 (10 classes)', 'intervals of 50 (2 classes)', 'nothing: *']
     """
+    name, members = short_level_name(hierarchy, level), hierarchy.members(level)
+    if members is None or level == hierarchy.height:
+        return name
+    return f"{name} ({len(members):,} {'class' if len(members) == 1 else 'classes'})"
+
+
+def short_level_name(hierarchy: Hierarchy, level: int) -> str:
+    """Return the name of a level alone."""
+    rule = hierarchy.rule
     if level == hierarchy.height:
         return "nothing: *"
-    rule, members = hierarchy.rule, hierarchy.members(level)
-    name = "the value itself" if level == 0 else f"groups of level {level}"
     if level and rule.kind in _NAMES and rule.levels is not None and len(rule.levels) >= level:
-        name = _NAMES[rule.kind].format(", ".join(rule.levels[level - 1]))
-    return name if members is None else f"{name} ({len(members):,} {'class' if len(members) == 1 else 'classes'})"
+        return _NAMES[rule.kind].format(", ".join(rule.levels[level - 1]))
+    return "the value itself" if level == 0 else _groups_name(hierarchy, level)
+
+
+def _groups_name(hierarchy: Hierarchy, level: int) -> str:
+    """Return a level without a rule of its own by its first labels."""
+    members = hierarchy.members(level)
+    if members is None or not len(members):
+        return f"groups of level {level}"
+    labels = [str(label) for label in hierarchy.names(members.slice(0, _FEW), level).to_pylist()]
+    words = ", ".join(label if len(label) <= _LONG else f"{label[: _LONG - 1]}…" for label in labels)
+    return f"groups: {words}{', …' if len(members) > _FEW else ''}"
+
+
+def levels_text(schema: Schema, levels: Mapping[str, int]) -> str:
+    """Return a combination of levels by their names."""
+    return "; ".join(f"{name}: {short_level_name(schema[name].hierarchy, level)}" for name, level in levels.items())
 
 
 def criteria(request: PageRequest, file: PolicyFile) -> list[dict[str, str]]:
@@ -79,6 +111,25 @@ def table_columns(file: PolicyFile) -> list[str] | None:
         return list(dict.fromkeys(str(name) for columns in listed for name in columns))
     columns = file.at("release", "columns")
     return columns if isinstance(columns, list) else None
+
+
+def protection(request: PageRequest, file: PolicyFile) -> str | None:
+    """Return how the table is protected, as the form or the policy says; None for other methods and other ways."""
+    if file.at("release", "method") != "protected-table":
+        return None
+    way = request.value("protect") or str(file.at("release", "protect") or "suppression")
+    return way if way in PROTECTIONS else None
+
+
+def protection_changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
+    """Return what another way of protection writes: its number stays, and the rules of the former way go."""
+    now, way = str(file.at("release", "protect") or "suppression"), protection(request, file)
+    if way is None or way == now:
+        return {}
+    number = str(file.at("release", "minimum") or file.at("release", "base") or _LEAST)
+    own, other = ("base", "minimum") if way == "rounding" else ("minimum", "base")
+    gone: dict[Place, Value] = {("release", key): None for key in (*_OTHER_RULES, other) if file.at("release", key)}
+    return {**gone, ("release", "protect"): way, ("release", own): number}
 
 
 def tabled(request: PageRequest, file: PolicyFile) -> list[dict[str, Any]]:

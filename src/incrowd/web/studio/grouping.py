@@ -27,6 +27,19 @@ def groups_of(file: PolicyFile, name: str) -> dict[str, list[str]] | None:
     return groups if sum(map(len, groups.values())) <= _MOST else None
 
 
+def shelves_of(groups: Mapping[str, Sequence[str]]) -> list[tuple[str, list[tuple[int, str]]]]:
+    """Return the groups with the place of each value among all; values alone under their own name come first.
+
+    >>> shelves_of({"Gent": ["Gent"], "around": ["Aalst", "Rand"], "Lier": ["Lier"]})
+    [('In no group', [(0, 'Gent'), (3, 'Lier')]), ('around', [(1, 'Aalst'), (2, 'Rand')])]
+    """
+    places = iter(range(sum(map(len, groups.values()))))
+    placed = {label: [(next(places), value) for value in part] for label, part in groups.items()}
+    alone = [part[0] for label, part in placed.items() if groups[label] == [label]]
+    rest = [(label, part) for label, part in placed.items() if groups[label] != [label]]
+    return [("In no group", alone), *rest] if alone else rest
+
+
 def regrouped(groups: Mapping[str, Sequence[str]], values: Sequence[str], label: str) -> dict[str, list[str]]:
     """Return the groups with some values moved under a label; without one, each becomes a group of its own.
 

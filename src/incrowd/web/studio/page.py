@@ -93,6 +93,11 @@ class PageRequest:
         words = {name: value for name, value in values.items() if value}
         return Redirect(f"/{page}" + (f"?{urlencode(words)}" if words else ""))
 
+    def saved(self, page: str, **parameters: str) -> Redirect:
+        """Return where to go after saving: to the page that the button names, else to the one with the form."""
+        onward = self.value("next")
+        return self.to(onward) if onward.isidentifier() else self.to(page, **parameters)
+
     def result(self, job: Job) -> Any:
         """Return what a job that is over came to, or raise why it came to nothing."""
         if job.problem is not None:

@@ -24,7 +24,7 @@ from incrowd.noise.system import SystemCoins
 from incrowd.workflows.attack.publication import lookup_of, table_of
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.rows import open_rows
+from incrowd.workflows.policy.rows import open_here
 
 _COUNT = "count"
 
@@ -56,7 +56,7 @@ def audit_rarest(
 
     None where nothing is claimed.  The ledger records the data access.
     """
-    source = open_rows(data, policy)
+    source = open_here(data, policy)
     record_look(policy, "attack")
     rows = table_of(source)
     guarantee = policy.plan.guarantee

@@ -26,7 +26,7 @@ from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.internal import keep_result
 from incrowd.workflows.policy.ledger import record_failure, record_look
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.policy.rows import open_rows
+from incrowd.workflows.policy.rows import open_here, open_rows
 from incrowd.workflows.registry import linked_method_names
 from incrowd.workflows.release.outsiders import divided
 
@@ -97,7 +97,7 @@ class AttackInput:
         tables = tuple((name, replace(table, earlier=others)) for name, table in tables)
         if self.data is None and self.policy is None:
             raise InvalidParameter("no data: name it with --against, or give --policy, which names it.")
-        source = open_rows(self.data, self.policy)
+        source = open_here(self.data, self.policy)
         _ = self.look
         people, control = self._held_out(source) if self.held_out else self._everybody(source)
         names = {name for _, table in tables for name in table.columns}

@@ -28,6 +28,7 @@ from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import AttackTarget
 from incrowd.workflows.attack.publication import as_classes, check_belongs, lookup_of, masks_of, table_of
+from incrowd.workflows.policy.rows import require_named
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.linked import linked_schema, open_tables, tables_in
 from incrowd.workflows.release.outsiders import held_out_of
@@ -92,6 +93,7 @@ def _groups(
     inputs: AttackInput, schema: LinkedSchema, policy: Policy, certificate: Certificate
 ) -> tuple[dict[str, JoinedTable], dict[str, JoinedTable] | None]:
     """Return the people in the data, and the control group: a folder with a file a table, or who was held out."""
+    require_named(inputs.data, policy)
     data = None if inputs.data is None else tables_in(schema, inputs.data)
     sources: dict[str, Rows] = dict(zip(schema.table_names, open_tables(policy, data, LOCAL), strict=True))
     _ = inputs.look

@@ -21,14 +21,15 @@ from incrowd.core.reading import canonical, read
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.schema import Column
 from incrowd.core.steps.step import Step
-from incrowd.core.table import Rows
+from incrowd.core.table import DEFAULTS, Rows
+from incrowd.engines.readers.guess import guessed_options
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.methods.synthesis.marginals.detail import drawn_inside, drawn_number
 from incrowd.verifier.files import documents_of, tables_of
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.policy.rows import CERTIFICATE
+from incrowd.workflows.policy.rows import CERTIFICATE, is_release
 from incrowd.workflows.registry import MODELS, linked_method_names
 from incrowd.workflows.verify.verify import read_certificate
 
@@ -83,7 +84,8 @@ def read_publication(
     masks = None if certificate is None else masks_of(certificate.steps)
     tables = []
     for file in files:
-        table = in_classes(table_of(open_source(file)), policy)
+        options = DEFAULTS if certificate is not None or is_release(str(file.parent)) else guessed_options(file)
+        table = in_classes(table_of(open_source(file, options)), policy)
         counted = count or (_COUNT if _COUNT in table.column_names and _COUNT not in (released or (_COUNT,)) else None)
         if counted is not None and counted not in table.column_names:
             raise InvalidParameter(f"{counted!r} is not a column of the published table.")

@@ -6,6 +6,7 @@ None is from memory: each comes from a named package with its license, and no ro
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -62,19 +63,22 @@ def _countries(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _regions(steps: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the regions of the country that the one step names, by the code of the region that they lie in."""
+    """Yield the regions of the country that the one step names, codes and names, by the region that they lie in."""
     import pycountry
 
     country = steps[0].upper() if steps else ""
     regions = pycountry.subdivisions.get(country_code=country)
     if not regions:
         raise InvalidParameter("give the two letters of a country with --steps, such as --steps PL.")
-    parents = {region.code: region.parent_code for region in regions}
-    for region in sorted(regions, key=lambda region: str(region.code)):
-        place = str(region.code)
+    parents, names = ({region.code: getattr(region, key) for region in regions} for key in ("parent_code", "name"))
+    times = Counter(names.values())
+    for code in sorted(map(str, parents)):
+        place = code
         while parents.get(place) in parents:
             place = str(parents[place])
-        yield str(region.code), place, TOP
+        yield code, place, TOP
+        if times[names[code]] == 1:  # what two regions are called says too little
+            yield str(names[code]), f"{place} {names[place]}", TOP
 
 
 LISTS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -168,13 +169,16 @@ def expectation_of(policy: Policy) -> Expectation | None:
 def declared_rows(policy: Policy) -> int | None:
     """Return how many rows take part, by the public numbers of the policy; None where it says neither rows nor people.
 
-    Of each person `max_rows` take part, at most, however many rows there are.
+    Of each person `max_rows` take part, at most, however many rows there are.  Where there are periods, a release reads
+    one of them: the rows of the table are spread evenly over them.
     """
     dataset, unit = policy.section.dataset, policy.schema.unit
     if unit.column is None:
         return dataset.rows or dataset.population
     most = None if dataset.population is None else dataset.population * unit.max_rows
-    return min((number for number in (dataset.rows, most) if number), default=None)
+    releases = 1 if policy.calendar is None else policy.calendar.size
+    rows = None if dataset.rows is None else math.ceil(dataset.rows / releases)
+    return min((number for number in (rows, most) if number), default=None)
 
 
 def rehearsed(policy: Policy) -> GainBand | None:

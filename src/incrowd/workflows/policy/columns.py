@@ -288,6 +288,11 @@ def linked_table(name: str, section: TableSection, main: tuple[str, Unit], colum
         raise InvalidParameter(
             f"{name!r} lies below {section.parent!r}: write foreign_key: with the column that names its rows."
         )
+    if person is None and section.more == "refuse":
+        raise InvalidParameter(
+            f"{name!r} has no person ID column, so nobody's rows are counted in it before a release: write unit: with "
+            "that column, or more: drop."
+        )
     above = section.depends_on
     depends_on = None if above is None else tuple(_owner(column, section.parent or "") for column in above)
     return ChildTable(

@@ -49,7 +49,7 @@ class PolicySection(Section):
     ledger: str = Field(
         DEFAULT,
         description="Address of the ledger; a path is relative to the policy's folder. If it is left out, "
-        "INCROWD_LEDGER overrides the default.",
+        "--ledger or INCROWD_LEDGER overrides the default.",
     )
     engine: AnyEngine = Field("local", description="The engine; not part of guarantee and policy hash.")
     tables: dict[str, TableSection] | None = Field(None, description="More tables that queries may read.")

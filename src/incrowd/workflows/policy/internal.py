@@ -13,6 +13,8 @@ from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 
 FOR_HOLDER = "cells.json"
+TOOK_PART = "took part"
+"""The part of it that lists who took part in a period, by keyed digests, where periods per person are bounded."""
 """What an output leaves with the data holder: true cells of a protected table, counts of a period."""
 INTERNAL = "internal.json"
 _PRIVATE = 0o600

@@ -119,8 +119,8 @@ def _require_same_place(policy: LedgerOwner) -> None:
     if before != place and not _leads_to(before, place):
         raise InvalidParameter(
             f"policies of this folder without ledger: were charged to {before} before; now it would be {place}. "
-            f"Nothing was charged. Set {VARIABLE} or {STATE} as before, or add ledger: to the policy if this is "
-            "intended."
+            f"Nothing was charged. Give --ledger ({VARIABLE}) or --state ({STATE}) as before, or add ledger: to the "
+            "policy if this is intended."
         )
 
 

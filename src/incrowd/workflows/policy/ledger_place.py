@@ -11,9 +11,10 @@ from urllib.parse import parse_qsl, urlsplit
 from incrowd.errors import InvalidParameter
 
 VARIABLE = "INCROWD_LEDGER"
-"""The variable of the environment that names a ledger."""
+"""The variable of the environment that names a ledger; --ledger of a command sets it."""
 STATE = "INCROWD_STATE"
 """The variable of the environment that names the folder for what is kept beside policies."""
+_CHOSEN = f"--ledger or {VARIABLE}"
 DEFAULT = "sqlite:///.incrowd/ledger.sqlite"
 _BESIDE = ".incrowd"
 _LEDGER = "ledger.sqlite"
@@ -68,16 +69,16 @@ def ledger_place(option: str | None = None, own: str | None = None) -> str:
     >>> ledger_place("sqlite:////srv/two.sqlite", "sqlite:////srv/one.sqlite")
     Traceback (most recent call last):
     ...
-    incrowd.errors.InvalidParameter: --ledger names sqlite:////srv/two.sqlite, but ledger: in the policy ...
+    incrowd.errors.InvalidParameter: --ledger or INCROWD_LEDGER names sqlite:////srv/two.sqlite, but ledger: in ...
     """
-    named, by = (option, "--ledger") if option is not None else (os.environ.get(VARIABLE) or None, VARIABLE)
+    named = option if option is not None else os.environ.get(VARIABLE) or None
     if named is None:
         return f"{_FILE}{(state_folder(Path.cwd()) / _LEDGER).resolve().as_posix()}" if own is None else own
     place = absolute_address(named, Path.cwd())
     if own is not None and _identity(place) != _identity(own):
         raise InvalidParameter(
-            f"{by} names {public_address(place)}, but ledger: in the policy or survey names {public_address(own)}. "
-            f"Nothing was charged. Leave out {by}, or change ledger: there."
+            f"{_CHOSEN} names {public_address(place)}, but ledger: in the policy or survey names "
+            f"{public_address(own)}. Nothing was charged. Leave it out, or change ledger: there."
         )
     return place if own is None else own
 
@@ -108,7 +109,9 @@ def places(owner: LedgerOwner | None, option: str | None = None) -> tuple[PlaceS
     chosen = option is not None or os.environ.get(VARIABLE) or named
     ledger = ledger_place(option, own) if chosen else beside
     kept_by = f"--state or {STATE}" if os.environ.get(STATE) else "default"
-    by = "--ledger" if option is not None else VARIABLE if os.environ.get(VARIABLE) else "policy" if named else kept_by
+    by = "policy" if named else kept_by
+    if option is not None or os.environ.get(VARIABLE):
+        by = _CHOSEN
     return (
         PlaceSetting("ledger", public_address(ledger), by),
         PlaceSetting("state", str(state), kept_by),

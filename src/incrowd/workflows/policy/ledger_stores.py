@@ -42,7 +42,8 @@ def move_ledger(source: str, target: str, who: str, why: str, *, unfinished: boo
     """Move the ledger at an address to another one, or finish a move that was cut short.
 
     A damaged ledger is refused, and so is one with a charge that was not concluded, unless `unfinished` says that no
-    process is at work on it: such a charge ends without a release.
+    process is at work on it: such a charge ends without a release.  One that was moved before and is not at its new
+    place is copied once more only with `unfinished`: whatever was charged there since would be forgotten.
     """
     if not why.strip():
         raise InvalidParameter("give a reason with --why, for readers of the ledger.")
@@ -57,6 +58,12 @@ def move_ledger(source: str, target: str, who: str, why: str, *, unfinished: boo
             "was moved. Wait for it, or give --unfinished if no process is at work: these charges stay without a "
             "release."
         )
+    if ledger.moved_to() is not None and not unfinished and _is_missing(target):
+        raise Refused(
+            f"this ledger was moved before, and there is none at {place}. Nothing was moved. If it took charges there, "
+            "restore it from a backup of that place: a copy from here would forget them. If the move was cut "
+            "short before anything was copied, finish it with --unfinished."
+        )
     fingerprints = _copied_fingerprints(source, target)
     by = {"who": who, "why": why}
     stores = tuple(name for name in BESIDE if _store_moved(source, target, name, by))
@@ -65,6 +72,14 @@ def move_ledger(source: str, target: str, who: str, why: str, *, unfinished: boo
     if not report.ok:
         raise LedgerCorrupted(f"{report.finding} The ledger was not copied as it is: restore it at {place}.")
     return MovedLedger(place, report.head, stores, fingerprints)
+
+
+def _is_missing(address: str) -> bool:
+    try:
+        Ledger.open(address)
+    except LedgerMissing:
+        return True
+    return False
 
 
 def renew_ledger(address: str, who: str, why: str) -> tuple[str, ...]:

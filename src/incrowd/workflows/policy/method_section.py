@@ -15,7 +15,7 @@ from incrowd.core.plan import Method
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
 from incrowd.workflows.policy.document import Document, checked, place_in
-from incrowd.workflows.policy.scalars import Exact, whole
+from incrowd.workflows.policy.scalars import Exact, Words, whole
 from incrowd.workflows.policy.sections import Section
 from incrowd.workflows.registry import (
     admit,
@@ -116,7 +116,10 @@ def section_of(method: Any) -> type[Section]:
 def _section_of(method: type) -> type[Section]:
     hints = _hints(method)
     members: dict[str, Any] = {
-        item.name: (_section_type(item.name, hints[item.name]), None if _optional(item) else ...)
+        item.name: (
+            Words if hints[item.name] == tuple[str, ...] else _section_type(item.name, hints[item.name]),
+            None if _optional(item) else ...,
+        )
         for item in fields(method)
     }
     name = getattr(method, "name", None)

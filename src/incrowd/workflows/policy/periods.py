@@ -103,6 +103,11 @@ def settled_method(
     if getattr(method, "running", False):
         return _running(method, section, calendar, purpose=purpose)
     if section.charge == "period":
+        if section.participations is not None:
+            raise InvalidParameter(
+                "periods per person are bounded with charge: series only: releases that are charged one by one add up "
+                "for all periods. Write charge: series, or leave participations out."
+            )
         if section.spare:
             raise InvalidParameter("spare runs are priced with charge: series only: leave spare out.")
         return method
@@ -114,10 +119,12 @@ def settled_method(
     releases = calendar.size + section.spare
     if releases > MOST_RELEASES:
         raise InvalidParameter(f"at most {MOST_RELEASES:,} releases are priced together.")
-    return _share(method, schema, releases)
+    return _share(method, schema, section.spare + min(calendar.size, section.participations or calendar.size))
 
 
 def _running(method: Method, section: PeriodSection, calendar: PeriodCalendar, *, purpose: bool) -> Method:
+    if section.participations is not None:
+        raise InvalidParameter(f"{method.name} bounds periods per person itself: write participations: below release:.")
     if section.spare or (section.charge == "period" and "charge" in section.model_fields_set):
         raise InvalidParameter(f"{method.name} is one plan for all periods, charged at once and without spare runs.")
     if calendar.undated is Undated.UNKNOWN:
@@ -133,7 +140,10 @@ def _running(method: Method, section: PeriodSection, calendar: PeriodCalendar, *
 
 
 def _share(method: Method, schema: Schema, releases: int) -> Method:
-    """Return the method at the largest loss of one release of which so many cost no more than was stated for all."""
+    """Return the method at the largest loss of one release of which so many cost no more than was stated for all.
+
+    So many are those in which one person can take part.
+    """
     names = set(getattr(method, "__dataclass_fields__", ()))
     epsilon, delta = getattr(method, "epsilon", None), getattr(method, "delta", None)
     if not {"epsilon", "delta"} <= names or delta is None:

@@ -89,7 +89,7 @@ class Policy:
         plan = outside_plan(self.method.plan(self.schema))
         whole = (plan if self.graph is None else plan.led_by(self.graph.connect)).gated(self.gate)
         if self.calendar is not None:
-            whole = whole.led_by(ReadPeriod.of(self.calendar, self.period, self.releases))
+            whole = whole.led_by(ReadPeriod.of(self.calendar, self.period, self.releases, self.participations))
         _require_calendar(self.gate, whole)
         return whole
 
@@ -108,6 +108,16 @@ class Policy:
         if self.step is not None and self.step.running:
             return self.calendar.size
         return self.calendar.size + section.spare if section.charge == "series" else None
+
+    @property
+    def participations(self) -> int | None:
+        """In how many periods of a series somebody takes part, where the policy bounds that by a list of people."""
+        return None if self.section.period is None else self.section.period.participations
+
+    @property
+    def lists_people(self) -> bool:
+        """Whether what a period may read depends on who took part in earlier ones."""
+        return self.participations is not None or (self.step is not None and self.step.running)
 
     @property
     def gate(self) -> ConsentGate | None:

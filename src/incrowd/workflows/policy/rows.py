@@ -31,6 +31,21 @@ def open_rows(
     return engine.open(*reading(data, policy, given_options))
 
 
+def open_here(data: str | None, policy: Policy | None, given_options: SourceOptions = DEFAULTS) -> Opened:
+    """Open rows for a verb that reads them into this process, and not from a cluster unless they are named."""
+    require_named(data, policy)
+    return open_rows(data, policy, given_options)
+
+
+def require_named(data: object, policy: Policy | None) -> None:
+    """Refuse to read a whole source into this process where a cluster works on it and nobody named the rows."""
+    if data is None and policy is not None and not isinstance(policy.engine, Local):
+        raise InvalidParameter(
+            "the policy's rows are worked on by Spark, and this command reads rows into this process. Nothing was "
+            "read: name a file of this machine, such as a sample of the rows."
+        )
+
+
 def reading(
     data: str | None, policy: Policy | None, given_options: SourceOptions = DEFAULTS
 ) -> tuple[str | Path, SourceOptions]:

@@ -74,3 +74,9 @@ Word = Annotated[
     BeforeValidator(lambda value: value if isinstance(value, str) else str(value)),
     WithJsonSchema({"type": ["string", "number"]}),
 ]
+Words = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "string"}]}),
+]
+"""Several names; one alone needs no brackets."""

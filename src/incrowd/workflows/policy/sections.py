@@ -92,7 +92,8 @@ class DatasetSection(Section):
         None, description="How many people the data could be about; a public number, used for a warning only."
     )
     rows: Whole | None = Field(
-        None, description="Approximate public number of rows, for the expected output of a plan."
+        None,
+        description="Approximate public number of rows, for the expected output; with period: of all periods.",
     )
     same_people_as: str | None = Field(None, description="Another dataset about the same people: they share a budget.")
     separate: str | None = Field(
@@ -369,6 +370,11 @@ class PeriodSection(Section):
         "epsilon and delta under release: are then those of all of them.",
     )
     spare: Whole = Field(0, description="With charge: series, how many releases more are priced, for lost ones.")
+    participations: Whole | None = Field(
+        None,
+        description="With charge: series, in how many periods somebody takes part, the first ones; a secret list "
+        "enforces it, and the price is that of so many releases.",
+    )
 
 
 class ConsentSection(Section):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from incrowd.core.domain import Dates, Numbers, Text
 from incrowd.core.recoding import Recoding
@@ -194,6 +195,11 @@ def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftReque
     return Draft(head + "".join(map(column_text, columns)) + tail, columns, released, person)
 
 
+def origin_of(profile: TableProfile, address: str, keys: Mapping[str, Any]) -> Origin:
+    """Return the origin of a draft: how the rows are read, without those that are sums of others."""
+    return Origin(address, dict(keys) | ({"totals": list(profile.totals)} if profile.totals else {}))
+
+
 def _column_of(column: ColumnProfile, wish: DraftRequest, person: PersonColumn | None) -> DraftColumn:
     """Return the column of a draft, after its suggested cleaning; that is marked unless it is confirmed."""
     if column.clean is None or (person is not None and column.name == person.name):
@@ -294,6 +300,8 @@ def release_text(
         listed_columns = sorted(free, key=lambda column: order[column.name])
         bins = bin_levels(free) if goal is DraftGoal.COUNTS else table_levels(listed_columns, keep) or bin_levels(free)
         absent = [name for name in keep if name not in bins]
+        if absent and absent[0] not in {column.name for column in ranked}:
+            raise InvalidParameter(f"{absent[0]!r} is not released now: decide on its values first.")
         if absent:
             raise InvalidParameter(
                 f"{absent[0]!r} has no place in a table of counts: it takes {_DIMENSIONS} columns with at most "

@@ -194,7 +194,8 @@ release:
   levels: {levels}
   # {smaller} are left out
   minimum: {smallest}
-{holding}# A table of exact counts has no epsilon. The request for such a draft decided that:
+{holding}  total: Total   # the name of totals, in the language of the table
+# A table of exact counts has no epsilon. The request for such a draft decided that:
 budget: {{unbounded: "a table with totals was requested, which has no epsilon"}}
 """,
     DraftGoal.QUERIES: """\

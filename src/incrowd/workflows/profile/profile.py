@@ -77,6 +77,8 @@ def guessed_role(
     own = f"{share:.0%} of the rows have a unique value"
     naming, public, secret = (spoken(facts.name, words) for words in (NAMING, KNOWN, SECRET))
     if facts.spread.distinct <= 1 and facts.spread.rows > 1:
+        if naming and not public:  # the rows of one person
+            return Role.IDENTIFIER, f"{naming!r} in its name"
         return Role.PLAIN, "the same in every row"
     if identity is not None:
         return Role.IDENTIFIER, identity.sentence

@@ -55,8 +55,8 @@ class Budgets:
         status = self.status(dataset)
         report: dict[str, Any] = {"unit": str(status.terms.unit), "left": status.left and status.left.to_json()}
         if analyst is not None:
-            spent, allowance = self.ledger.analyst(self.bonds[dataset].declaration, analyst)
-            report |= {"spent": spent.to_json(), "allowance": allowance and allowance.to_json()}
+            share = self.ledger.share(self.bonds[dataset].declaration, analyst)
+            report |= {"spent": share.spending.to_json(), "allowance": share.allowance and share.allowance.to_json()}
         return report
 
     def require_allowance(self, analyst: str, policies: Sequence[Policy]) -> None:

@@ -136,7 +136,7 @@ class QueryPlanner:
         if request.account is None:
             check_highest_cost(self.policies, guarantees, request.analyst)
         units = max(map(declared_units, policies))
-        steps = self._require_answerable(measured.statistics, sampled=request.terms.rate is not None) * units
+        steps = self._require_answerable(measured.statistics, catalog, sampled=request.terms.rate is not None) * units
         steps += answer_steps(measured, units)
         caps = dict.fromkeys(part.question.caps.sentence for part in measured.measurements)
 
@@ -187,15 +187,15 @@ class QueryPlanner:
         steps, units = 0, declared_units(policy)
         for place, queries in planned.passes:
             with nullcontext() if place is None else numbered(numbers[place]):
-                steps += self._require_answerable(queries)
+                steps += self._require_answerable(queries, self.catalog)
         with refusing("all queries together"):
             return check_work(steps) * units + answer_steps(planned, units)
 
-    def _require_answerable(self, queries: Sequence[exp.Query], *, sampled: bool = False) -> int:
+    def _require_answerable(self, queries: Sequence[exp.Query], catalog: Catalog, *, sampled: bool = False) -> int:
         """Refuse what the engine does not compute; return how many steps one unit of privacy causes at most."""
         for query in queries:
             self.tables.require(query, sampled=sampled)
-        return check_work(sum(unit_steps(query, self.catalog) for query in queries))
+        return check_work(sum(unit_steps(query, catalog) for query in queries))
 
     def _query_id(self, texts: dict[str, Any], request: Request, policies: Sequence[Policy]) -> str:
         versions = {policy.name: [policy.hash, policy.section.dataset.version] for policy in policies}

@@ -19,6 +19,7 @@ from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, SourceUnavailable
 from incrowd.queries.answer import AnswerTables
 from incrowd.queries.declarations import DeclarationAnswer, declared_columns, rowless_query
+from incrowd.queries.language.periods import first_period
 from incrowd.queries.language.row_query import Context
 from incrowd.queries.language.tables import table_rows
 from incrowd.workflows.policy.policy import Policy
@@ -38,6 +39,7 @@ from incrowd.workflows.release.run import finish, pending
 T = TypeVar("T", bound=BatchAnswer)
 RETRY = 0.05
 """Seconds after which is looked again for an answer that another process or thread is making."""
+_FREE = "It reads public tables and declarations alone."
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +72,9 @@ class QueryService:
 
         A query of others that the analyst may not read is estimated as if it were new: nobody learns what others asked.
         """
+        free = self.public_price(request.sql) if isinstance(request, QueryRequest) else None
+        if free is not None:
+            return free
         planned = self.planner.plan(request)
         stored = self.history.answers.find(planned.query_id)
         repeated = stored is not None and self.history.readable(stored, request.analyst)
@@ -105,6 +110,12 @@ class QueryService:
         """Tell at a glance whether a statement could read public tables and the system catalog alone."""
         return self.planner.may_be_public(sql)
 
+    def public_price(self, sql: str) -> CostEstimate | None:
+        """Estimate the cost of a statement that reads public tables alone, which is nothing; None of any other."""
+        if not self.may_be_public(sql) or self.planner.public_catalog().tree(sql) is None:
+            return None
+        return CostEstimate(sql, (), Amount(), {}, (), repeated=False, plan=(), notes=(_FREE,))
+
     def public_answer(self, sql: str, visitor: Visitor) -> DeclarationAnswer | None:
         """Answer a statement that reads public tables, the system catalog or nothing; None where it reads more."""
         if not self.may_be_public(sql):
@@ -139,7 +150,9 @@ class QueryService:
         Raise SourceUnavailable where rows cannot be read.
         """
         context = Context(self.planner.catalog, None)
-        relations = [relation for relation in self.planner.catalog.relations if relation.askable]
+        tables = self.planner.catalog.relations
+        relations = [relation for relation in tables if relation.askable]
+        relations += [one for relation in tables if (one := first_period(relation)) is not None]
         with available():
             self.planner.tables.load([table_rows(relation, context).query for relation in relations])
         with suppress(LedgerUnavailable):  # whoever reads the history is told

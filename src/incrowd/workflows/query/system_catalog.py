@@ -15,9 +15,10 @@ import sqlglot
 from sqlglot import exp
 
 from incrowd.engines.sql.sandbox import Sandbox
-from incrowd.errors import QueryRefused
+from incrowd.errors import QueryRefused, UnknownTable
 from incrowd.queries.declarations import DeclarationAnswer
 from incrowd.queries.language.reading import QUIET
+from incrowd.queries.language.spellings import array_texts
 from incrowd.workflows.query.system_tables import (
     DATABASE,
     EMPTY,
@@ -48,6 +49,7 @@ _MACROS = {
     "version": ("", f"'PostgreSQL {SERVER_VERSION} (incrowd)'"),
     "current_schemas": ("b", f"['pg_catalog', '{SCHEMA}']"),
     "pg_is_in_recovery": ("", "false"),
+    "pg_my_temp_schema": ("", "0"),
     "pg_backend_pid": ("", "0"),
     "inet_server_addr": ("", "CAST(NULL AS VARCHAR)"),
     "pg_postmaster_start_time": ("", "CAST(NULL AS VARCHAR)"),
@@ -59,7 +61,9 @@ _ALWAYS = ("pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible"
 _NULLS = ("json_build_object", "pg_get_expr", "pg_get_constraintdef", "pg_get_indexdef",
           "pg_get_function_arguments", "pg_get_ruledef",
           "pg_get_function_result", "pg_get_serial_sequence", "pg_get_statisticsobjdef_columns", "pg_get_viewdef",
-          "pg_table_size", "pg_total_relation_size", "pg_relation_size", "pg_database_size")  # fmt: skip
+          "pg_table_size", "pg_total_relation_size", "pg_relation_size", "pg_database_size",
+          "pg_tablespace_location")  # fmt: skip
+_SYSTEM = ("pg_catalog", "information_schema")
 _FORBIDDEN = (exp.ReadCSV, exp.ReadParquet, exp.Insert, exp.Create, exp.Drop, exp.Command, exp.Copy, exp.Into)
 
 
@@ -87,14 +91,8 @@ class SystemCatalog:
 
     def answer(self, sql: str, visitor: Visitor) -> pa.Table | None:
         """Answer a statement about the catalog and public tables; None where it reads anything else."""
-        if len(sql) > _LONGEST:
-            return None
-        try:
-            with QUIET.silent():
-                trees = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
-        except (sqlglot.errors.SqlglotError, RecursionError):
-            return None
-        if len(trees) != 1 or not isinstance(tree := trees[0], exp.Query) or not self._knows(tree):
+        tree = self.tree(sql)
+        if tree is None:
             return None
         if _has_no_rows(tree):
             names = [_name(column) for column in tree.selects]
@@ -102,9 +100,23 @@ class SystemCatalog:
         result = self.sandbox.run(_translated(tree, visitor).sql(dialect="duckdb"))
         return result if tree.is_star else result.rename_columns([_name(column) for column in tree.selects])
 
+    def tree(self, sql: str) -> exp.Query | None:
+        """Return the tree of a statement about the catalog and public tables; None where it reads anything else."""
+        if len(sql) > _LONGEST:
+            return None
+        try:
+            with QUIET.silent():
+                trees = [tree for tree in sqlglot.parse(sql, read="postgres") if tree is not None]
+        except (sqlglot.errors.SqlglotError, RecursionError):
+            return None
+        return tree if len(trees) == 1 and isinstance(tree := trees[0], exp.Query) and self._knows(tree) else None
+
     def _knows(self, tree: exp.Query) -> bool:
         """Tell whether a tree reads the catalog and public tables alone; refuse what it would do beside that."""
         tables = _tables(tree)
+        for table in tables:
+            if table.db.lower() in _SYSTEM and _catalog_name(table) not in SHAPES:
+                raise UnknownTable(f"the catalog has no table {table.db}.{table.name} here.")
         if not all(_catalog_name(table) in SHAPES or self._is_public(table) for table in tables):
             return False
         if tree.find(*_FORBIDDEN) is not None:
@@ -115,7 +127,7 @@ class SystemCatalog:
                 if not tables:
                     return False
                 raise QueryRefused("this function is not computed on public tables: use those of standard SQL.")
-        return bool(tables) or tree.find(exp.Column) is None
+        return bool(tables) or tree.find(exp.Column) is None or tree.find(exp.Values) is not None
 
     def _is_public(self, table: exp.Table) -> bool:
         return table.name.casefold() in self.public and table.db.lower() in ("", SCHEMA, "main")
@@ -202,6 +214,10 @@ def _node(node: exp.Expr, visitor: Visitor) -> exp.Expr:
             return exp.column(node.this.copy(), node.args["table"].copy())
         case exp.Cast():
             return _cast(node)
+        case exp.EQ() if (
+            isinstance(node.expression, exp.Any) and (texts := array_texts(node.expression.this)) is not None
+        ):
+            return exp.In(this=node.this, expressions=[exp.Literal.string(text) for text in texts])
         case exp.Anonymous() if node.name.lower() == "pg_backend_pid":
             return exp.Literal.number(visitor.process)
         case exp.Anonymous() if node.name.lower() in _MACROS or node.name.lower() in (*_ALWAYS, *_NULLS):

@@ -12,13 +12,18 @@ from typing import Any
 import pyarrow as pa
 
 from incrowd.errors import InvalidParameter
-from incrowd.queries.declarations import all_columns
+from incrowd.queries.declarations import PERSON_NOTE, all_columns
 
 SERVER_VERSION = "15.0"
 SCHEMA, DATABASE, TYPE_TABLE = "public", "incrowd", "incrowd_types"
 TYPE_OIDS = {"boolean": 16, "integer": 20, "text": 25, "decimal": 701, "date": 1082}
 _TYPE_NAMES = {"boolean": "boolean", "integer": "bigint", "text": "text", "decimal": "double precision", "date": "date"}
 _INTERNAL = {"boolean": "bool", "integer": "int8", "text": "text", "decimal": "float8", "date": "date"}
+_PRECISIONS: dict[str, dict[str, int]] = {
+    "integer": {"numeric_precision": 64, "numeric_precision_radix": 2, "numeric_scale": 0},
+    "decimal": {"numeric_precision": 53, "numeric_precision_radix": 2},
+    "date": {"datetime_precision": 0},
+}
 _SIZES = {"boolean": 1, "integer": 8, "text": -1, "decimal": 8, "date": 4}
 _OTHER_TYPES = (
     ("char", 18, 1), ("name", 19, 64), ("int2", 21, 2), ("int4", 23, 4), ("oid", 26, 4), ("json", 114, -1),
@@ -27,7 +32,7 @@ _OTHER_TYPES = (
 )  # fmt: skip
 _NAMESPACES = {"pg_catalog": 11, SCHEMA: 2200, "information_schema": 13000}
 _CLASSES = {"pg_type": 1247, "pg_class": 1259, "pg_namespace": 2615, "pg_constraint": 2606, "pg_proc": 1255}
-_OWNER, _FIRST = 10, 16384
+_OWNER, _FIRST, _TABLESPACE = 10, 16384, 1663
 
 _COLUMNS = """
 pg_am oid:o amname amtype
@@ -119,7 +124,7 @@ EMPTY = {name for name in SHAPES if name.rpartition(".")[2] in {
     "pg_foreign_server", "pg_foreign_table", "pg_index", "pg_indexes", "pg_inherits", "pg_matviews", "pg_opclass",
     "pg_policy", "pg_proc", "pg_publication", "pg_publication_namespace", "pg_publication_rel", "pg_range",
     "pg_rewrite", "pg_sequence", "pg_statistic_ext", "pg_stats", "pg_stat_user_tables", "pg_trigger", "pg_views",
-    "pg_tablespace", "views", "table_constraints", "key_column_usage", "referential_constraints",
+    "views", "table_constraints", "key_column_usage", "referential_constraints",
     "constraint_column_usage"}}  # fmt: skip
 """Tables without a row, whatever is declared."""
 
@@ -147,7 +152,8 @@ def _line(name: str, line: Mapping[str, Any]) -> dict[str, Any]:
     unknown = set(line) - {column for column, _ in SHAPES[name]}
     if unknown:
         raise InvalidParameter(f"{name} has no column {min(unknown)}.")
-    defaults = {column: _DEFAULTS.get(kind) for column, kind in SHAPES[name]}
+    standard = name.startswith("information_schema.")  # where what does not apply is NULL
+    defaults = {column: None if standard else _DEFAULTS.get(kind) for column, kind in SHAPES[name]}
     return {**defaults, **line}
 
 
@@ -163,10 +169,12 @@ def _rows(described: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = {
         "pg_namespace": [{"oid": oid, "nspname": name, "nspowner": _OWNER} for name, oid in _NAMESPACES.items()],
         "pg_roles": [{"rolname": "incrowd", "oid": _OWNER, "rolcanlogin": True, "rolconnlimit": -1}],
+        "pg_tablespace": [{"oid": _TABLESPACE, "spcname": "pg_default", "spcowner": _OWNER}],
         "pg_am": [{"oid": 2, "amname": "heap", "amtype": "t"}],
         "pg_settings": [{"name": name, "setting": value} for name, value in _SETTINGS.items()],
         "pg_database": [{"oid": 5, "datname": DATABASE, "datdba": _OWNER, "encoding": 6, "datallowconn": True,
-                         "datcollate": "C", "datctype": "C", "datlocprovider": "c", "datconnlimit": -1}],
+                         "datcollate": "C", "datctype": "C", "datlocprovider": "c", "datconnlimit": -1,
+                         "dattablespace": _TABLESPACE}],
         "pg_type": list(_types()),
         "pg_class": [_class(oid, name, _NAMESPACES["pg_catalog"]) for name, oid in _CLASSES.items()],
         "information_schema.schemata": [
@@ -221,8 +229,8 @@ def _add_table(rows: dict[str, list[dict[str, Any]]], oid: int, table: Mapping[s
             {**place, "column_name": column["name"], "ordinal_position": number, "is_nullable": "YES",
              "data_type": _TYPE_NAMES[kind], "udt_catalog": DATABASE, "udt_schema": "pg_catalog",
              "udt_name": _INTERNAL[kind], "is_identity": "NO", "is_generated": "NEVER",
-             "is_updatable": "NO"})  # fmt: skip
-        note = "join key: count it by COUNT(DISTINCT), or join by it" if column["name"] == table.get("person") else ""
+             "is_updatable": "NO", **_PRECISIONS.get(kind, {})})  # fmt: skip
+        note = PERSON_NOTE if column["name"] == table.get("person") else ""
         if note := note or _domain(column):
             rows["pg_description"].append(
                 {"objoid": oid, "classoid": _CLASSES["pg_class"], "objsubid": number, "description": note}

@@ -38,7 +38,7 @@ from incrowd.errors import (
     SourceUnreadable,
 )
 from incrowd.queries.language.row_query import Context
-from incrowd.queries.language.tables import ready_rows, table_rows
+from incrowd.queries.language.tables import ready_rows, rows_by_period, table_rows
 from incrowd.queries.query import Catalog, Relation
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.policy.ledger import open_book
@@ -80,9 +80,9 @@ def open_tables(
         stored, relations = dict[str, StoredTable](), list[Relation]()
         for number, policy in enumerate(policies):
             for relation, table in _tables(policy, data if number == 0 else None, place):
-                relations.append(replace(relation, ready=place.ready))
-                ready = ready_rows(relation) if place.ready else None
-                stored[relation.name] = replace(table, progress=progress, ready=ready)
+                ready, by_period = (ready_rows(relation), rows_by_period(relation)) if place.ready else (None, None)
+                relations.append(replace(relation, ready=place.ready, by_period=by_period is not None))
+                stored[relation.name] = replace(table, progress=progress, ready=ready, by_period=by_period)
         catalog = Catalog(tuple(relations))
         ledger = open_book(policies[0])
         bonds = dict[str, DatasetBinding]()

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any
 
-from incrowd.accounting.budget import Amount
+from incrowd.accounting.budget import Amount, plain
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.status import Entry, Overview
+from incrowd.accounting.ledger.status import AnalystShare, Entry, Overview
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.audit import Audit, find_audit_log
 from incrowd.workflows.query.answers import Answers
@@ -102,8 +102,8 @@ def _latest(audit: Audit) -> Iterator[dict[str, Any]]:
 def _remaining(overview: Overview) -> Iterator[RemainingBudget]:
     for status in overview.datasets:
         left = status.left
-        rest = (None, None) if left is None else (str(left.epsilon), str(left.delta))
-        yield RemainingBudget(status.dataset, str(status.totals.spent.epsilon), *rest)
+        rest = (None, None) if left is None else (plain(left.epsilon), plain(left.delta))
+        yield RemainingBudget(status.dataset, plain(status.totals.spent.epsilon), *rest)
 
 
 def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]]) -> Iterator[UserUsage]:
@@ -115,13 +115,22 @@ def _users(access: AccessList, overview: Overview, events: list[dict[str, Any]])
     for name in sorted(names):
         tokens = tuple(grant.id for grant in working if grant.holder.name == name)
         spent = tuple(
-            f"{share.dataset}: epsilon {share.spent.epsilon}"
-            + ("" if share.allowance is None else f" of {share.allowance.limit.epsilon}")
+            f"{share.dataset}: epsilon {plain(share.spent.epsilon)}"
+            + ("" if share.allowance is None else f" of {plain(share.allowance.limit.epsilon)}")
+            + _of_month(share)
             for share in overview.shares
             if share.analyst == name
         )
         answered, refused, failed = (outcomes[name, outcome] for outcome in ("answered", "refused", "failed"))
         yield UserUsage(name, roles.get(name, "no token"), tokens, answered, refused, failed, spent)
+
+
+def _of_month(share: AnalystShare) -> str:
+    if share.allowance is None or share.allowance.month is None:
+        return ""
+    spending = share.spending
+    spent = f"{plain(spending.epsilon)} in {spending.month}" if spending.month else "nothing yet"
+    return f", at most {plain(share.allowance.month)} a month ({spent})"
 
 
 def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:
@@ -131,7 +140,7 @@ def _paid(ledger: Ledger, answers: Answers, limit: int) -> Iterator[PaidQuery]:
         stored = answers.named(str(entry.body["release"]))
         analyst = entry.body["analyst"] or EVERYONE
         questions = () if stored is None else stored.questions
-        yield PaidQuery(entry.at[:_MINUTE], analyst, str(_cost(entry).epsilon), entry.kind == "repeat", questions)
+        yield PaidQuery(entry.at[:_MINUTE], analyst, plain(_cost(entry).epsilon), entry.kind == "repeat", questions)
 
 
 def _cost(entry: Entry) -> Amount:

@@ -91,18 +91,30 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
 
 
 _SUPPRESS, _TABULATE = "suppress cells", "tabulate"
+_PROTECTIONS = (_SUPPRESS, "round cells", "adjust cells", "perturb cells")
 
 
 def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
-    """Refuse, uncharged, a table with suppressed cells that is not protected together with all earlier ones.
+    """Refuse, uncharged, a table with totals that is not protected together with all earlier ones, or in another way.
 
-    Those are tables of this dataset and of the same numbers, by other steps: a reader holds them all.
+    Those are tables of these people and of the same numbers, by other steps: a reader holds them all.
     """
-    ours, suppress = _step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS)
-    if ours is None or suppress is None:
+    ours, protection = _step(policy.plan.steps, _TABULATE), _protection(policy.plan.steps)
+    if ours is None or protection is None:
         return
-    files = [file for release in earlier for file in _linked_files(policy, release, ours.value)]
-    missing = [place for place, digest in files if digest not in suppress.earlier]
+    others = [release for release in earlier if _same_numbers(policy, release)]
+    mixed = [other for other in others if other.certificate and _kind(other.certificate.steps) != protection.kind]
+    if mixed:
+        raise Refused(
+            f"a table of the same numbers was released before, and protected in another way: {mixed[0].place}. "
+            "Readers hold both: a number that is rounded or moved is near one that the other table leaves empty. "
+            "Nothing was charged. Protect this table as that one, or release with --force if you know what they show "
+            "together."
+        )
+    if protection.kind != _SUPPRESS:
+        return
+    files = [file for release in others for file in _suppressed_files(release)]
+    missing = [place for place, digest in files if digest not in protection.earlier]
     if missing:
         names = ", ".join(json.dumps(os.path.relpath(place, policy.folder), ensure_ascii=False) for place in missing)
         raise Refused(
@@ -112,21 +124,32 @@ def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
         )
 
 
-def _linked_files(policy: Policy, release: Earlier, value: str | None) -> Iterator[tuple[Path, str]]:
-    """Yield the file and digest of an earlier table with suppressed cells of the same dataset and numbers."""
-    certificate = release.certificate
-    if certificate is None or release.folder is None or certificate.dataset.name != policy.name:
-        return
-    if other_period(period_of(certificate.steps), period_of(policy.plan.steps)):
-        return
-    made = _step(certificate.steps, _TABULATE)
-    suppressed = _step(certificate.steps, _SUPPRESS)
-    ours = (_step(policy.plan.steps, _TABULATE), _step(policy.plan.steps, _SUPPRESS))
-    if made is None or suppressed is None or (made, suppressed) == ours:
-        return
-    if (made.value, made.weight) == (value, ours[0].weight):
-        for file in tables_of(certificate)[: suppressed.tables]:
+def _same_numbers(policy: Policy, release: Earlier) -> bool:
+    """Whether an earlier release is another table with totals of the same numbers, from rows of the same period."""
+    certificate, steps = release.certificate, policy.plan.steps
+    if certificate is None or other_period(period_of(certificate.steps), period_of(steps)):
+        return False
+    made, ours = _step(certificate.steps, _TABULATE), _step(steps, _TABULATE)
+    if made is None or (made, _protection(certificate.steps)) == (ours, _protection(steps)):
+        return False
+    return bool((made.value, made.weight) == (ours.value, ours.weight))
+
+
+def _suppressed_files(release: Earlier) -> Iterator[tuple[Path, str]]:
+    """Yield the file and digest of each table with suppressed cells."""
+    suppressed = None if release.certificate is None else _step(release.certificate.steps, _SUPPRESS)
+    if release.certificate is not None and release.folder is not None and suppressed is not None:
+        for file in tables_of(release.certificate)[: suppressed.tables]:
             yield release.folder / file.name, file.sha256
+
+
+def _protection(steps: Sequence[Step]) -> Any:
+    return next((step for step in steps if step.kind in _PROTECTIONS), None)
+
+
+def _kind(steps: Sequence[Step]) -> str | None:
+    protection = _protection(steps)
+    return None if protection is None else protection.kind
 
 
 def _step(steps: Sequence[Step], kind: str) -> Any:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from incrowd.core.linked import LinkedSchema
 from incrowd.core.plan import Output, Plan
 from incrowd.core.rounding import exact
 from incrowd.core.schema import Column, Schema
+from incrowd.core.steps.around import period_of
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
@@ -43,6 +44,9 @@ from incrowd.workflows.release.libraries import load_out_of_core
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.prior import EarlierModel
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder
+
+if TYPE_CHECKING:
+    from incrowd.methods.histograms.continual.running import CountablePeople
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +90,12 @@ class PolicyOrder(ReleaseOrder):
 
 def series_terms(policy: Policy, plan: Plan) -> SeriesTerms | None:
     """Return the series that a policy has charged at once, and what all its releases guarantee together; else None."""
-    section, releases = policy.section.period, policy.releases
-    if section is None or releases is None or policy.calendar is None:
+    section, step = policy.section.period, period_of(plan.steps)
+    if section is None or policy.calendar is None or step is None or step.releases is None or step.composed is None:
         return None
     single = plan.guarantee
-    whole = single if policy.method.running else whole_guarantee(single, releases, _series_delta(policy))
-    spare = releases - policy.calendar.size
+    whole = single if policy.method.running else whole_guarantee(single, step.composed, _series_delta(policy))
+    spare = step.releases - policy.calendar.size
     return SeriesTerms(section.series, policy.hash, policy.calendar.size, spare, single, whole)
 
 
@@ -123,6 +127,8 @@ class PreparedTable(OpenedRows):
     key: bytes
     notes: tuple[str, ...] = ()
     held_out: HeldOut | None = None
+    people: CountablePeople | None = None
+    """Who may still take part in this period of a series, and who did, where periods per person are bounded."""
 
 
 def load_for(policy: PolicyLike, data: object) -> Policy:
@@ -182,7 +188,9 @@ def prepare(
     bond = DatasetBinding.of(policy, ledger, (MarkedSource(source.address, fingerprint),))
     notes = (*source.notes, *missing_ids(engine, reading, policy.schema))
     held_out = held_out_group(policy, hold_out)
-    rows: Rows = keyed if progress is None else engine.watched(keyed, progress)
+    counted = people_of_series(policy, ledger)
+    allowed = keyed if counted is None else engine.admitted(keyed, counted)
+    rows: Rows = allowed if progress is None else engine.watched(allowed, progress)
     if held_out is not None:
         taking = admitted or source
         rows = DividedRows(taking if progress is None else engine.watched(taking, progress), held_out)
@@ -194,13 +202,22 @@ def prepare(
         opened = _started(table, order.background.model)
     require_few_outside(policy, reading, engine)
     commitment = keyed_digest(content, key)
-    return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out)
+    return PreparedTable(opened, ledger, (bond,), commitment, source, reading, engine, key, notes, held_out, counted)
 
 
 def _started(table: Table, earlier: EarlierModel) -> Any:
     from incrowd.methods.synthesis.marginals.prior import PriorRows
 
     return PriorRows(table, earlier.model)
+
+
+def people_of_series(policy: Policy, ledger: Ledger) -> CountablePeople | None:
+    """Return who may still take part in the period, where a policy bounds the periods of a person; else None."""
+    if policy.participations is None:
+        return None
+    from incrowd.workflows.release.running import admitted_people
+
+    return admitted_people(policy, ledger, policy.participations)
 
 
 def _running(policy: Policy, ledger: Ledger, table: Table, consent: ConsentSnapshot | None) -> Any:
@@ -216,6 +233,12 @@ def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:
         return
     name = calendar.decides
     stored = engine.types(rows, [name])[name]
+    if policy.schema[name].type is Type.DATE and pa.types.is_timestamp(stored) and stored.tz is not None:
+        raise SourceInvalid(
+            f"column {name} holds moments, and in which period one lies depends on the zone {stored.tz} of this file; "
+            "another file of the same rows may name another. Nothing was charged. Declare type: text for it, and zone: "
+            "under period:."
+        )
     if policy.schema[name].type is Type.DATE and not pa.types.is_date(stored):
         engine.marks(rows, Schema((Column(name, type=Type.DATE),)), bytes(32))
     if policy.schema[name].type is Type.TEXT and not pa.types.is_timestamp(stored):

@@ -26,7 +26,7 @@ from incrowd.workflows.consent.participants import Participants, keep_participan
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
 from incrowd.workflows.plan.forecast import declared_rows, require_useful, warnings_of
-from incrowd.workflows.policy.internal import FOR_HOLDER, internal_folder, write_private
+from incrowd.workflows.policy.internal import FOR_HOLDER, TOOK_PART, internal_folder, write_private
 from incrowd.workflows.policy.ledger import failed_before, find_book, require_state
 from incrowd.workflows.policy.policy import Policy, PolicyLike
 from incrowd.workflows.registry import MODELS
@@ -331,7 +331,9 @@ def _accompany(
         keep_members(internal, members)
     if prepared.held_out is not None:
         keep_held_out(prepared.held_out, internal)
-    holder = getattr(made.output, "holder", None)
+    holder = getattr(made.output, "holder", None) or {}
+    if prepared.people is not None:
+        holder = {**holder, TOOK_PART: {"label": policy.period, **prepared.people.to_json()}}
     if holder:
         write_private(internal / FOR_HOLDER, holder)
     stages = getattr(made.output, "stages", ())

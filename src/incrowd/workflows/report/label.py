@@ -8,7 +8,7 @@ from decimal import Decimal
 from incrowd.core.certificate import Certificate
 from incrowd.core.claims.privacy import Private
 from incrowd.core.schema import Role
-from incrowd.core.steps.around import OutsideCode
+from incrowd.core.steps.around import OutsideCode, period_of
 from incrowd.core.steps.rows import Recode
 from incrowd.core.steps.step import walk
 from incrowd.core.unit import Adjacency, ExtraRowsRule, Kind, Unit
@@ -256,7 +256,10 @@ def _periods(certificate: Certificate, total: Odds) -> tuple[LabelLine, ...]:
     if account.releases is not None:
         planned = counted(account.releases, "release")
         short = f"{planned} charged together"
-        own = f"All {planned} together, for somebody in every one: {Odds.of(certificate.accounting.spent).numbers}."
+        step = period_of(certificate.steps)
+        most = None if step is None else step.participations
+        who = "every one" if most is None else f"{counted(most, 'period')}, the most that a person takes part in"
+        own = f"All {planned} together, for somebody in {who}: {Odds.of(certificate.accounting.spent).numbers}."
     elif unit.kind is Kind.PERSON_PERIOD:
         short = f"{account.label}: {here}"
         own = (

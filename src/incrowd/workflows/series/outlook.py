@@ -7,8 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from incrowd.accounting.accountant import charge_of
+from incrowd.accounting.budget import Amount, Budget
 from incrowd.core.unit import Kind
 from incrowd.core.words import counted, short_down, short_up
+from incrowd.workflows.plan.compare import pair_error
+from incrowd.workflows.plan.forecast import declared_rows, expectation_of, undeclared
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.series.series import PeriodState, Series
@@ -23,6 +26,9 @@ class Outlook:
     whole: tuple[Decimal, Decimal]
     left: tuple[Decimal, Decimal] | None
     refusal: str | None
+    budget: Budget | None = None
+    everywhere: tuple[Decimal, Decimal] | None = None
+    """What remains of the bound on all periods together, which is that of the unit for a person over all periods."""
 
     @property
     def together(self) -> bool:
@@ -44,8 +50,10 @@ class Outlook:
             ("method", policy.plan.method),
             *solved,
             *([] if policy.method.running else [("one release", _cost(self.single))]),
-            ("somebody in all periods", f"{_cost(self.whole)}{self._rule(spare)}"),
+            (self._everywhere, f"{_cost(self.whole)}{self._rule(spare)}"),
             *([] if self.left is None else [("remaining now", f"{_left(self.left)}{self._enough}")]),
+            *self._narrow(),
+            *([] if self.after is None else [("left for other things", self._afterwards)]),
             *self._expected(),
             ("next release", self.refusal or "allowed by the ledger"),
         ]
@@ -56,20 +64,62 @@ class Outlook:
 
         For a person in a period each period has a budget of its own, so only a bound on their total counts.
         """
-        policy = self.series.policy
-        in_a_period = policy.schema.unit.kind is Kind.PERSON_PERIOD
-        if self.together or self.left is None or not self.single[0].is_finite():
+        if self.together or self.everywhere is None or not self.single[0].is_finite():
             return None
-        if in_a_period and (policy.budget is None or policy.budget.total is None):
+        return min(
+            (int(rest / cost) for rest, cost in zip(self.everywhere, self.single, strict=True) if cost), default=None
+        )
+
+    @property
+    def _everywhere(self) -> str:
+        most = self.series.policy.participations
+        return "somebody in all periods" if most is None else f"somebody in {counted(most, 'period')}, the most"
+
+    @property
+    def _open(self) -> int:
+        return sum(period.state is PeriodState.OPEN for period in self.series.status())
+
+    @property
+    def after(self) -> tuple[Decimal, Decimal] | None:
+        """What all open releases leave, for one unit: for a person, or for a person in one period that is open.
+
+        None where nothing bounds it, or where the budget is not enough for them.
+        """
+        in_a_period = self.series.policy.schema.unit.kind is Kind.PERSON_PERIOD
+        if self.left is None or not self.single[0].is_finite() or self.refusal is not None:
             return None
-        return min((int(left / cost) for left, cost in zip(self.left, self.single, strict=True) if cost), default=None)
+        if self.together:
+            need = (Decimal(0), Decimal(0)) if self.series.opened else self.whole
+        else:
+            if self.covered is not None and self.covered < self._open:
+                return None
+            times = min(1, self._open) if in_a_period else self._open
+            need = self.single[0] * times, self.single[1] * times
+        rest = tuple(left - cost for left, cost in zip(self.left, need, strict=True))
+        return (rest[0], rest[1]) if min(rest) >= 0 else None
+
+    @property
+    def _afterwards(self) -> str:
+        where = " in each open period" if self.series.policy.schema.unit.kind is Kind.PERSON_PERIOD else ""
+        return f"{_left(self.after or (Decimal(0), Decimal(0)))}{where}, once all periods are released"
 
     @property
     def _enough(self) -> str:
-        open_ones = sum(period.state is PeriodState.OPEN for period in self.series.status())
-        if self.covered is None or self.covered >= open_ones:
+        if self.covered is None or self.covered >= self._open:
             return ""
-        return f": enough for {self.covered:,} of {counted(open_ones, 'open period')}"
+        return f": enough for {self.covered:,} of {counted(self._open, 'open period')}"
+
+    def _narrow(self) -> list[tuple[str, str]]:
+        """Say of how many periods in a row a window of the budget has room, where that is not for all of them."""
+        window = None if self.budget is None or self.together else self.budget.window
+        if window is None or not self.single[0].is_finite():
+            return []
+        length, limit = window
+        amounts = zip((limit.epsilon, limit.delta), self.single, strict=True)
+        room = min((int(most / cost) for most, cost in amounts if cost), default=length)
+        if room >= min(length, len(self.series.labels)):
+            return []
+        return [("window", f"room for {room:,} of any {length} periods in a row; the ledger refuses the others")]
 
     def _rule(self, spare: int) -> str:
         if self.together:
@@ -80,13 +130,21 @@ class Outlook:
         return ", by sums as they are released"
 
     def _expected(self) -> list[tuple[str, str]]:
-        settings = self.series.policy.plan.settings
-        lines = settings.get("expected", ())
-        if lines:
-            return [(str(name), str(text)) for name, text in lines]
+        policy = self.series.policy
+        settings = policy.plan.settings
+        if settings.get("expected"):
+            return [(str(name), str(text)) for name, text in settings["expected"]]
         if "within" in settings:
             return [("expected error", f"95 % of the counts of a period within {settings['within']}")]
-        return []
+        rows, expected = declared_rows(policy), expectation_of(policy)
+        if expected is not None:
+            return [("expected output", f"of about {rows:,} rows a period: {expected.sentence}")]
+        if hasattr(policy.method, "shares") and rows is not None:
+            share = 100 * pair_error(policy, rows)
+            words = f"of about {rows:,} rows a period, noise misplaces about {min(100, share):.2g} % in a table of two"
+            return [("expected error", f"{words} columns; later periods start from the last model")]
+        unknown = undeclared(policy)
+        return [] if unknown is None else [("expected output", unknown)]
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -110,6 +168,7 @@ class Outlook:
             "all_periods": _plain(self.whole),
             "remaining": None if self.left is None else _plain(self.left),
             "covered": self.covered,
+            "after": None if self.after is None else _plain(self.after),
             "settings": {name: _text(value) for name, value in policy.plan.settings.items() if name in _SHOWN},
             "strategies": self.strategies,
             "refusal": self.refusal,
@@ -144,10 +203,16 @@ def outlook_of(policy: Policy) -> Outlook:
     spend = charge_of(guarantee.loss, guarantee.delta, guarantee.unit.adjacency)
     price, periods = series.price(), len(series.labels)
     whole = (spend.epsilon * periods, spend.delta * periods) if price is None else (price.epsilon, price.delta)
-    left = None
+    budget, spent, left = policy.budget, Amount(), None if policy.budget is None else policy.budget.limit
     if series.ledger is not None:
-        standing = series.ledger.standing(declaration_of(policy)).left
-        left = None if standing is None else (standing.epsilon, standing.delta)
-    elif policy.budget is not None:
-        left = policy.budget.limit.epsilon, policy.budget.limit.delta
-    return Outlook(series, (spend.epsilon, spend.delta), whole, left, series.refusal())
+        standing = series.ledger.standing(declaration_of(policy))
+        budget, spent, left = standing.terms.budget, standing.totals.spent, standing.left
+    everywhere = left
+    if policy.schema.unit.kind is Kind.PERSON_PERIOD:
+        everywhere = None if budget is None or budget.total is None else budget.total.minus(spent)
+    one, now, all_ = (spend.epsilon, spend.delta), _pair(left), _pair(everywhere)
+    return Outlook(series, one, whole, now, series.refusal(), budget, all_)
+
+
+def _pair(amount: Amount | None) -> tuple[Decimal, Decimal] | None:
+    return None if amount is None else (amount.epsilon, amount.delta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -14,7 +15,7 @@ from incrowd.core.words import counted, short_up
 from incrowd.drawing.markup import figure, joined, table, tag
 from incrowd.drawing.multiples import Multiple, multiples
 from incrowd.errors import OutputUnavailable
-from incrowd.methods.shared.outcome import Histogram
+from incrowd.methods.shared.outcome import Histogram, Outcome
 from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.registry import check_of, picture_of
@@ -94,7 +95,9 @@ def _summary(series: Series, periods: tuple[PeriodStatus, ...], releases: dict[s
         amounts = newest.accounting.total
         bounded = Decimal(amounts.epsilon).is_finite()
         numbers = f"ε {_up(amounts.epsilon)}, δ {_up(amounts.delta)}" if bounded else "no bound on the privacy loss"
-        total = f" Somebody in all of them, with everything charged to this dataset: {numbers}."
+        most = series.policy.participations
+        who = "all of them" if most is None else f"{counted(most, 'period')}, the most that a person takes part in"
+        total = f" Somebody in {who}, with everything charged to this dataset: {numbers}."
     unit = series.policy.schema.unit
     return f"{counted(published, 'period')} of {len(periods)} published.{lost}{total} Protected: {unit}."
 
@@ -113,25 +116,65 @@ def _charts(series: Series, releases: dict[str, tuple[Path, Certificate]]) -> li
     if series.policy.method.running:
         picture = picture_of(certificate.method.name).draw(statement_of(certificate), newest)
         return [] if picture is None else [tag("h2", "Cells over periods"), picture]
-    if not isinstance(newest, Histogram):
-        return []
-    within = max((getattr(step, "within", 0) for step in certificate.steps), default=0)
-    numbers = {name: place for place, name in enumerate(series.labels, 1)}
+    if isinstance(newest, Histogram):
+        within = max((getattr(step, "within", 0) for step in certificate.steps), default=0)
+        return _cells(series, [(name, output) for name, (output, _) in outputs.items()], within)
+    return _rows(series, [(name, output) for name, (output, _) in outputs.items()])
+
+
+def _cells(series: Series, outputs: list[tuple[str, Any]], within: int) -> list[Markup]:
+    """Return charts of the noisy counts of single periods, with the interval of each."""
     points: dict[str, list[tuple[int, float]]] = {}
-    for name, (output, _) in outputs.items():
+    for name, output in outputs:
         rows = zip(*(output.table[column].to_pylist() for column in output.labels), output.counts.tolist(), strict=True)
         for *cell, count in rows:
-            key = ", ".join("missing" if part is None else str(part) for part in cell)
-            points.setdefault(key, []).append((numbers[name], float(count)))
-    largest = sorted(points, key=lambda key: -sum(abs(value) for _, value in points[key]))[:_SHOWN]
-    charts = [Multiple(key, sorted(points[key])) for key in points if key in largest]
+            points.setdefault(", ".join(map(_label, cell)), []).append((series.labels.index(name) + 1, float(count)))
+    charts = _largest(points)
     what = f"{counted(len(charts), 'cell')} over periods; the band is ± {within:,} (95 % of counts)."
+    return _figure(series, charts, float(within), what)
+
+
+def _rows(series: Series, outputs: list[tuple[str, Any]]) -> list[Markup]:
+    """Return charts of how many published rows have which value of the first column with few values."""
+    counts = {name: _values(output) for name, output in outputs if isinstance(output, Outcome)}
+    names = [name for name in next(iter(counts.values()), {}) if all(name in period for period in counts.values())]
+    values = {name: {value for period in counts.values() for value in period[name]} for name in names}
+    column = next((name for name in names if 1 < len(values[name]) <= _SHOWN), None)
+    if column is None:
+        return []
+    points: dict[str, list[tuple[int, float]]] = {label: [] for label in sorted(map(_label, values[column]))}
+    for name, period in counts.items():
+        for value in values[column]:
+            points[_label(value)].append((series.labels.index(name) + 1, float(period[column][value])))
+    what = f"Published rows by {column}, as they are: nothing is corrected for samples and suppressed rows."
+    return _figure(series, _largest(points), 0.0, what)
+
+
+def _values(output: Outcome) -> dict[str, Counter[object]]:
+    """Return how many rows have which value, for the columns with few values."""
+    counts: dict[str, Counter[object]] = {name: Counter() for name in output.schema.names}
+    for batch in output.batches():
+        for name in list(counts):
+            for entry in batch.column(name).value_counts().to_pylist():
+                counts[name][entry["values"]] += entry["counts"]
+            if len(counts[name]) > _SHOWN:
+                del counts[name]
+    return counts
+
+
+def _label(value: object) -> str:
+    return "missing" if value is None else str(value)
+
+
+def _largest(points: dict[str, list[tuple[int, float]]]) -> list[Multiple]:
+    largest = sorted(points, key=lambda key: -sum(abs(value) for _, value in points[key]))[:_SHOWN]
+    return [Multiple(key, sorted(points[key])) for key in points if key in largest]
+
+
+def _figure(series: Series, charts: list[Multiple], within: float, what: str) -> list[Markup]:
     last = [[chart.name, f"{chart.points[-1][1]:,.0f}"] for chart in charts]
-    numbers_table = table("Counts of the last period", ["Cell", "Count"], last)
-    return [
-        tag("h2", "Cells over periods"),
-        figure(multiples(what, charts, float(within), len(series.labels)), what, numbers_table),
-    ]
+    numbers = table("Counts of the last period", ["Cell", "Count"], last)
+    return [tag("h2", "Cells over periods"), figure(multiples(what, charts, within, series.labels), what, numbers)]
 
 
 def _output(folder: Path, certificate: Certificate) -> Any:
@@ -168,17 +211,10 @@ def period_band(periods: tuple[PeriodStatus, ...]) -> Markup:
 
 
 def _table(series: Series, periods: tuple[PeriodStatus, ...]) -> Markup:
-    together = series.policy.releases is not None
     rows = []
     for period in periods:
-        amount = (
-            ""
-            if period.spent is None
-            else "with the series"
-            if together
-            else f"ε {_up(str(period.spent.epsilon))}"
-            if period.bounded
-            else "no bound"
-        )
+        together = series.policy.releases is not None and bool(period.releases)
+        own = "" if period.alone is None else f"ε {_up(str(period.alone.epsilon))}" if period.bounded else "no bound"
+        amount = "; other releases: ".join(filter(None, ("with the series", own))) if together else own
         rows.append([period.label, str(period.state), amount])
     return table("Periods", ["Period", "State", "Spent"], rows)

@@ -13,7 +13,7 @@ from typing import Any
 
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.accounting.ledger.periods import PeriodCharge
+from incrowd.accounting.ledger.periods import PeriodCharge, changed_policy
 from incrowd.accounting.ledger.status import SeriesPrice
 from incrowd.core.certificate import Certificate
 from incrowd.engines.regular_file import is_regular
@@ -50,6 +50,11 @@ class PeriodStatus:
     certificate: str | None = None
     bounded: bool = True
     """Whether all that was charged to it has an ε."""
+
+    @property
+    def alone(self) -> Amount | None:
+        """What was charged to the period itself; None where nothing was, but with its series or for all periods."""
+        return None if self.spent is None or (self.bounded and self.spent == Amount()) else self.spent
 
     def to_json(self) -> dict[str, Any]:
         """Return the plain form that `--json` shows."""
@@ -123,6 +128,11 @@ class Series:
         spend = charge_of(terms.whole.loss, terms.whole.delta, terms.whole.unit.adjacency)
         return SeriesPrice(terms.name, terms.periods + terms.spare, spend.epsilon, spend.delta, spend.rule)
 
+    @property
+    def opened(self) -> bool:
+        """Whether the whole series was charged already."""
+        return self.ledger is not None and self.ledger.series(self.policy.name, self.name) is not None
+
     def refusal(self) -> str | None:
         """Return why the ledger would refuse the next release; None where it would not."""
         if self.closed:
@@ -136,8 +146,10 @@ class Series:
             if terms is None:
                 charge = self.charge(following, again=False)
                 ledger.preview({self.policy.name: self.policy.plan.guarantee}, None, declared, charge)
-            elif ledger.series(self.policy.name, self.name) is None:
+            elif (opened := ledger.series(self.policy.name, self.name)) is None:
                 ledger.preview_series(self.policy.name, terms, declared)
+            elif opened.policy != self.policy.hash:
+                return changed_policy(self.name)
         except Refused as error:
             return str(error)
         return None
@@ -162,7 +174,18 @@ class SeriesRun:
         return self.release is not None
 
 
-def run_period(data: object, policy: Policy, label: str, destination: Destination, *, again: bool = False) -> SeriesRun:
+@dataclass(frozen=True)
+class RunTerms:
+    """How periods are run: `again` releases one again, charged in sequence; `anyway` one that is probably empty."""
+
+    again: bool = False
+    anyway: bool = False
+
+
+ONCE = RunTerms()
+
+
+def run_period(data: object, policy: Policy, label: str, destination: Destination, terms: RunTerms = ONCE) -> SeriesRun:
     """Release one period into a folder, or return what was published of it: nothing is drawn or charged twice.
 
     A period whose rows were opened and whose release was not delivered is missing.  It is released again only where
@@ -170,13 +193,13 @@ def run_period(data: object, policy: Policy, label: str, destination: Destinatio
     """
     read = load_for(policy, data)
     with _one_at_a_time(Series.of(read)):
-        return _run_period(data, read, label, destination, again=again)
+        return _run_period(data, read, label, destination, terms)
 
 
 @contextmanager
 def _one_at_a_time(series: Series) -> Iterator[None]:
-    """Run one period of running counts at a time: what the next one may count depends on who was counted in this."""
-    if not series.policy.method.running:
+    """Run one period at a time where people are listed: whom the next one may count depends on who was in this."""
+    if not series.policy.lists_people:
         yield
         return
     key = hashlib.sha256(json.dumps(["incrowd series", series.policy.name, series.name]).encode()).hexdigest()
@@ -184,19 +207,19 @@ def _one_at_a_time(series: Series) -> Iterator[None]:
         yield
 
 
-def _run_period(data: object, read: Policy, label: str, destination: Destination, *, again: bool) -> SeriesRun:
+def _run_period(data: object, read: Policy, label: str, destination: Destination, terms: RunTerms) -> SeriesRun:
     series = Series.of(read)  # once it is alone: what it reads of the ledger stays so
     chosen = read.at(label)
     delivered = _deliver_hidden(series, destination.place)
     status = next(period for period in series.status() if period.label == label)
-    if status.state is PeriodState.PUBLISHED and not again:
+    if status.state is PeriodState.PUBLISHED and not terms.again:
         return _published(series, status, destination.place)
-    if status.state is PeriodState.MISSING and not again:
+    if status.state is PeriodState.MISSING and not terms.again:
         raise Refused(_missing(series, status))
     if delivered is not None:
         raise Refused(f"period {label} was published before, and its files are in place again: nothing was charged.")
-    terms = ReleaseTerms(period=series.charge(label, again=bool(status.releases)))
-    made = release_to(data, chosen, destination, None, terms)
+    charge = series.charge(label, again=bool(status.releases))
+    made = release_to(data, chosen, destination, None, ReleaseTerms(anyway=terms.anyway, period=charge))
     return SeriesRun(label, made.folder, made.release.certificate, made)
 
 
@@ -259,20 +282,31 @@ def _certificate(folder: Path) -> Certificate | None:
         return None
 
 
-def run_series(
-    data: object, policy: Policy, out: Path, until: str | None = None, make: Callable[[Path], Destination] = Destination
-) -> Iterator[SeriesRun | PeriodStatus]:
-    """Release every open period up to one, in order, each into a folder of its name; missing ones are passed over.
+@dataclass(frozen=True)
+class SeriesPlaces:
+    """Where periods are released, each into a folder of its name, up to a last one."""
 
-    A period without rows is released and charged like any other.
+    out: Path
+    until: str | None = None
+    make: Callable[[Path], Destination] = Destination
+    anyway: bool = False
+
+
+def run_series(data: object, policy: Policy, places: SeriesPlaces) -> Iterator[SeriesRun | PeriodStatus]:
+    """Release every open period up to one, in order; missing ones are passed over.
+
+    A period without rows is released and charged like any other.  Nothing depends on where a published period is now,
+    unless a kill left it hidden beside its folder: then it is put in place.
     """
     series = Series.of(load_for(policy, data))
-    labels = series.labels
+    labels, until, terms = series.labels, places.until, RunTerms(anyway=places.anyway)
     last = len(labels) - 1 if until is None else labels.index(series.policy.at(until).period or "")
     states = {period.label: period for period in series.status()}
+    hidden = {release.target for release in hidden_releases(series.policy, series.ledger)}
     for label in labels[: last + 1]:
-        missing = states[label].state is PeriodState.MISSING
-        yield states[label] if missing else run_period(data, policy, label, make(out / label))
+        folder = places.out / label
+        released = states[label].state is not PeriodState.OPEN and folder.resolve() not in hidden
+        yield states[label] if released else run_period(data, policy, label, places.make(folder), terms)
 
 
 def close_series(policy: Policy, who: str, why: str) -> None:

@@ -371,7 +371,8 @@ def _same_period(certificate: Certificate, policy: Policy) -> bool:
         return step is None and (policy.calendar is None or certificate.method.name in ("question", "private look"))
     if certificate.method.name == "question":
         return step.periods is not None and step == ReadPeriod.among(policy.calendar, step.periods)
-    return step == ReadPeriod.of(policy.calendar, step.label, policy.releases) and step.label is not None
+    planned = ReadPeriod.of(policy.calendar, step.label, policy.releases, policy.participations)
+    return step == planned and step.label is not None
 
 
 def _declared_otherwise(certificate: Certificate, policy: Policy) -> Problem | None:

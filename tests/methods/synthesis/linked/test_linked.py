@@ -164,6 +164,7 @@ def refusal(**sections: Any) -> str:
         ({"tables__stays__depends_on": ["procedures.code"]}, "not above 'stays'"),
         ({"tables__stays__order": "night"}, "there is no column 'night'"),
         ({"tables__stays__max_rows": 5000}, "can be at most 1,000"),
+        ({"tables__procedures__unit": None, "tables__procedures__more": "refuse"}, "no person ID column, so nobody's"),
         ({"tables__stays__public": True}, "a public table has no parent"),
         ({"tables__stays__parent": None}, "needs parent"),
         ({"dataset__name": "a/b", "tables__stays__parent": "a/b"}, "written to a file of its name"),

@@ -15,7 +15,7 @@ import pytest
 import incrowd
 from incrowd.core.unit import Unit
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import Sensitivity, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import PATTERNS, Sensitivity, gaussian_scale
 from incrowd.methods.synthesis.marginals.detail import FinerPieces
 from incrowd.methods.synthesis.marginals.method import Marginals
 from incrowd.methods.synthesis.marginals.number_range import NumberRange
@@ -109,10 +109,15 @@ def test_detail_is_paid_within_the_same_budget(share: str, tmp_path: Path) -> No
     assert cost <= measure.rho
     assert cost >= Fraction(999, 1000) * measure.rho
     pieces = [item for item in evidence["tables"] if "classes" in item]
-    assert [item["columns"][0] for item in pieces] == ([] if share == "0" else ["age", "debt", "visit", "town"])
+    names = [] if share == "0" else ["age", "debt", "visit", "town", "visit"]
+    assert [item["columns"][0] for item in pieces] == names
     if pieces:
-        scale = gaussian_scale(Fraction(share) * measure.rho, 4, Sensitivity.of(Unit()))
-        assert {item["scale"] for item in pieces} == {str(scale)}
+        of_pieces, of_weekdays = (
+            Fraction(share) * measure.rho * (1 - PATTERNS),
+            Fraction(share) * measure.rho * PATTERNS,
+        )
+        assert {item["scale"] for item in pieces[:4]} == {str(gaussian_scale(of_pieces, 4, Sensitivity.of(Unit())))}
+        assert pieces[4]["scale"] == str(gaussian_scale(of_weekdays, 1, Sensitivity.of(Unit())))
 
 
 def test_one_row_moves_one_piece_by_one() -> None:

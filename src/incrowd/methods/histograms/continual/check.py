@@ -290,6 +290,8 @@ class RunningPicture(Picture):
         numbers = published[NUMBER].to_pylist()[::size]
         if len(numbers) < 2:
             return None
+        read = statement.period
+        span = read.calendar.labels if read is not None else tuple(map(str, range(1, step.periods + 1)))
         labels = list(zip(*(published[name].to_pylist()[:size] for name in output.labels), strict=True))
         values, totals = (published[COLUMNS[kind]].to_numpy().reshape(len(numbers), size) for kind in KINDS[:2])
         largest = np.sort(np.argsort(-np.abs(values).sum(axis=0), kind="stable")[:_SHOWN])
@@ -315,12 +317,12 @@ class RunningPicture(Picture):
         return joined(
             [
                 figure(
-                    multiples(caption, charts, float(step.alone), step.periods),
+                    multiples(caption, charts, float(step.alone), span),
                     caption,
                     table("Counts of the last period", heads[0], rows),
                 ),
                 figure(
-                    multiples(whole, rising_charts, float(step.totals), step.periods),
+                    multiples(whole, rising_charts, float(step.totals), span),
                     whole,
                     table("Totals at the last period", heads[1], last),
                 ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from incrowd.core.table import Table
 from incrowd.engines.people import people_in_cells
@@ -71,10 +72,11 @@ def _with_withdrawals(
 
 def _places(table: Table, partition: BinPartition, person: str) -> dict[str, list[int]]:
     """Return the cells in which each person has rows, by their places."""
-    size = partition.closed_size("count other columns")
-    labeled = partition.labeled(np.arange(size), np.zeros(size, np.int64))
-    names = [name for name in labeled.column_names if name != "count"]
-    places = {cell: at for at, cell in enumerate(zip(*(labeled[name].to_pylist() for name in names), strict=True))}
+    codes = partition.cells.layout.unpack(np.arange(partition.closed_size("count other columns")))
+    classes = [item for recoding in partition.cells.recodings if (item := recoding.classes) is not None]
+    texts = [item.labels() for item in classes]
+    labels = [text.take(pa.array(own)).to_pylist() for text, own in zip(texts, codes, strict=True)]
+    places = {cell: at for at, cell in enumerate(zip(*labels, strict=True))}
     by_person: dict[str, list[int]] = {}
     for cell, people in people_in_cells(table.engine, table.rows, partition.cells, table.schema[person]).people.items():
         for name in people:

@@ -118,7 +118,7 @@ class RunningRows:
     @property
     def mark(self) -> str:
         """What says which key makes the digests of people."""
-        return hashlib.blake2b(b"people of running counts", key=self.key, digest_size=16).hexdigest()
+        return mark_of(self.key)
 
     def admitted(self, pattern: ContributionPattern) -> CountablePeople | None:
         """Return who may still be counted in this period by a pattern; None where everybody may."""
@@ -163,6 +163,10 @@ class CountablePeople:
         self.seen.update(counted.values())
         return frozenset(counted)
 
+    def to_json(self) -> dict[str, Any]:
+        """Return who took part, as the data holder keeps it."""
+        return {"people": sorted(self.seen), "mark": mark_of(self.key)}
+
     def digest(self, name: str) -> str:
         """Return the keyed digest of a person's id."""
         return hashlib.blake2b(name.encode(), key=self.key, digest_size=16).hexdigest()
@@ -200,6 +204,11 @@ class RunningCounts(Tabular):
             "linkability": "no rows are published: there is nothing to link but counts of cells",
             "inference": inference(private=private),
         }
+
+
+def mark_of(key: bytes) -> str:
+    """Return what says which key makes digests of people, without showing it."""
+    return hashlib.blake2b(b"people of running counts", key=key, digest_size=16).hexdigest()
 
 
 def stacked(columns: Sequence[Whole]) -> Whole:

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.classifier.recipes import PURE, REACH, RECIPES, Recipe, greedy_trees, random_trees
-from incrowd.methods.learning.classifier.streaming import sampled
+from incrowd.methods.learning.classifier.recipes import (
+    PURE,
+    REACH,
+    RECIPES,
+    Recipe,
+    greedy_trees,
+    random_trees,
+    sampled,
+)
 from incrowd.methods.learning.shared.growth import GROWN, ForestShape, check_depth
 from incrowd.methods.learning.shared.inputs import BINS, Inputs, NumberScale, usual_bins
 from incrowd.methods.learning.shared.output import LearningCheck, LearningPicture, ModelTable

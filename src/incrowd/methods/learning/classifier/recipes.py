@@ -53,7 +53,14 @@ from incrowd.methods.learning.shared.steps import (
     ModelForm,
     MultiplyColumns,
 )
-from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees
+from incrowd.methods.learning.shared.streaming import (
+    SampleDescent,
+    SampledRecords,
+    column_residuals,
+    rate_of,
+    sampled_sums,
+)
+from incrowd.methods.learning.shared.tree_steps import CountLeaves, GrowTrees, SampleGradients
 from incrowd.methods.learning.shared.trees import DecisionTree, SplitCandidates, TreeSplits
 
 if TYPE_CHECKING:
@@ -295,3 +302,30 @@ def leaf_shares(counts: Floats, deviation: float) -> Floats:
         positive = np.maximum(level, 0.0)
         shares = (positive + noise * above) / (positive.sum(axis=1, keepdims=True) + noise)
     return shares
+
+
+def sampled(expected_rows: int | None, delta: Fraction | None) -> Recipe:
+    """Return the way to learn from samples, whose size follows from about how many rows there are."""
+    rate = rate_of(expected_rows, delta)
+
+    def sums(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
+        return sampled_sums((len(task.inputs), _outputs(task)), (epsilon, delta or Fraction(0)), rate, unit)
+
+    def fit(task: LearningTask, rows: SampledRecords, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
+        (step,) = steps
+        assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
+        classes = len(task.outputs)
+
+        def off(records: Records, scores: Integers, turn: tuple[int, int]) -> Integers:
+            return column_residuals(records, classes, scores, turn)
+
+        descent = SampleDescent(classes, _outputs(task), off, 0.5)
+        tables, _, total = descent.follow(task.sizes, rows, step, coins)
+        scores = Scores(np.zeros(_outputs(task)), tables).paired
+        return fitted_scores(scores, task, total or float(expected_rows or 0))
+
+    return Recipe(ModelForm.SAMPLED_ADDITIVE, sums, fit, SampledRecords.of)
+
+
+def _outputs(task: LearningTask) -> int:
+    return 1 if len(task.outputs) == 2 else len(task.outputs)

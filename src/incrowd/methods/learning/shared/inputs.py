@@ -279,8 +279,9 @@ class NumberScale:
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """The integer that stands for each class, between −UNIT and UNIT."""
-        exact: NDArray[np.int64] = np.rint(UNIT * (self.middles - self.center) / self.half).astype(np.int64)
+        """The integer that stands for each class, between −UNIT and UNIT; 0 where bounds leave a single number."""
+        half = self.half or 1.0
+        exact: NDArray[np.int64] = np.rint(UNIT * (self.middles - self.center) / half).astype(np.int64)
         return np.clip(exact, -UNIT, UNIT)
 
 
@@ -292,6 +293,10 @@ def features_of(classes: Classes) -> NDArray[np.int64]:
     >>> age = Column("age", type=Type.INTEGER, hierarchy=Intervals(Numbers(0, 4), (1,)))
     >>> features_of(Recoding(age, 0).classes).ravel().tolist()     # 0 to 4, and missing
     [-256, -128, 0, 128, 256, 0]
+    >>> from incrowd.core.hierarchy.flat import Flat
+    >>> three = Column("wards", type=Type.INTEGER, hierarchy=Flat(Numbers(3, 3)))
+    >>> features_of(Recoding(three, 0).classes).ravel().tolist()   # 3, and missing
+    [0, 0]
     """
     scale = NumberScale.of(classes)
     if scale is None:

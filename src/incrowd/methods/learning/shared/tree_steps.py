@@ -212,8 +212,8 @@ class SampleGradients(Step):
         return (
             f"In each of {counted(self.rounds, 'round')}, each row is sampled independently, in secret: "
             f"{share(self.rate)} on average; the sampled rows are counted by the classes of one column, or summed "
-            "by how much the model is off for one class of the target. Every sum gets integer Gaussian noise of "
-            f"{float(self.scale / self.residual):.4g} rows."
+            "by how much the model is off, for one class of the target if it has classes. Every sum gets integer "
+            f"Gaussian noise of {float(self.scale / self.residual):.4g} rows."
         )
 
     def around(self, inner: StepGuarantee, unit: Unit) -> StepGuarantee:

@@ -22,7 +22,7 @@ from incrowd.methods.shared.sampling import charged
 from incrowd.methods.synthesis.linked.levels import Level, levels_of
 from incrowd.methods.synthesis.linked.output import LinkedCheck, LinkedOutput, LinkedPicture
 from incrowd.methods.synthesis.linked.rows import LevelRows, read_levels
-from incrowd.methods.synthesis.linked.rules import TableRules, pieces_of
+from incrowd.methods.synthesis.linked.rules import TableRules, patterns_in, pieces_of
 from incrowd.methods.synthesis.linked.steps import (
     DrawLinkedRows,
     KeepLinkedRows,
@@ -36,6 +36,7 @@ from incrowd.methods.synthesis.marginals.constraints import Constraint
 from incrowd.methods.synthesis.marginals.detail import detail_column
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.method import Marginals
+from incrowd.methods.synthesis.marginals.patterns import Distance
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn, drawn_values
 
@@ -55,7 +56,7 @@ class Linked(Method):
     a table has no person ID column, no row ID above it belongs to two people.
 
     Source: McKenna, Mullins, Sheldon & Miklau 2022 (AIM) on weighted rows; Feldman & Zrnic 2021 (the filter); the
-    weights are proved in docs/decisions/0042.
+    weights are proved in docs/decisions/0039.
     """
 
     name: ClassVar[str] = "linked"
@@ -132,7 +133,8 @@ class Linked(Method):
             self._require_small(level, rules)
             rho = single.rho * parts[level.name] / total
             rounds, first = self.rounds_of(level), self.first_share(level)
-            works.append(PublicSearch(level, rho, rounds, self.cells, first, rules, pieces, self.detail))
+            patterns = patterns_in(single, own, rules)
+            works.append(PublicSearch(level, rho, rounds, self.cells, first, rules, pieces, self.detail, own, patterns))
         return tuple(works)
 
     def rounds_of(self, level: Level) -> int:
@@ -158,8 +160,7 @@ class Linked(Method):
         """Read and cut the rows, measure and draw every table, and give all rows new keys."""
         schema = tables.schema
         classes, works = self.classes(schema), self.works(schema)
-        fine = [tuple(own.fine for own in work.pieces.values()) for work in works]
-        true = read_levels(tables, tuple(classes.values()), coins, fine)
+        true = read_levels(tables, tuple(classes.values()), coins, [work.fine for work in works])
         results = Synthesis(true, works, self.rows, schema.unit.adjacency, coins).run()
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         released = {}
@@ -168,7 +169,7 @@ class Linked(Method):
             names = [item.recoding.column.name for item in classes[name]]
             plain = [ModelColumn.of(item) for item in classes[name]]
             columns = [result.detailed.get(column, other) for column, other in zip(names, plain, strict=True)]
-            values = _values(work.rules, columns, result.rows, chance)
+            values = _values(work.rules, (columns, result.distances), result.rows, chance)
             released[name] = pa.table(_keys(schema, name, result.rows) | dict(zip(names, values, strict=True)))
         return LinkedOutput(released, tuple(results.values()))
 
@@ -214,6 +215,7 @@ def _measured(work: PublicSearch, classes: tuple[Classes, ...]) -> MeasuredLevel
         declared.numbers or None,
         tuple(map(detail_column, work.pieces.values())) or None,
         work.rules.ascending,
+        work.patterns or None,
     )
 
 
@@ -240,11 +242,14 @@ def _keys(schema: LinkedSchema, name: str, rows: LevelRows) -> dict[str, pa.Arra
 
 
 def _values(
-    rules: TableRules, columns: Sequence[ModelColumn], rows: LevelRows, chance: np.random.Generator
+    rules: TableRules,
+    columns: tuple[Sequence[ModelColumn], Sequence[Distance]],
+    rows: LevelRows,
+    chance: np.random.Generator,
 ) -> list[pa.Array]:
     """Return what drawn rows show: labels, and numbers that fit the rules; in a sequence they rise within a parent."""
     groups = {} if rules.ascending is None else {rules.ascending: rows.parent}
-    return drawn_values(columns, rules.declared.numbers, rows.codes, chance, groups)
+    return drawn_values(columns[0], (rules.declared.numbers, columns[1]), rows.codes, chance, groups)
 
 
 CHECK = LinkedCheck()

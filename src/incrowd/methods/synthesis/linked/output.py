@@ -18,7 +18,7 @@ from incrowd.core.domain import Type
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import RecodeToBins
 from incrowd.core.words import counted
-from incrowd.drawing.markup import EMPTY, Description, table
+from incrowd.drawing.markup import EMPTY, Description, joined, table, tag
 from incrowd.drawing.picture import Picture
 from incrowd.engines.readers.sources import open_source
 from incrowd.methods.shared.outcome import Outcome, Tabular
@@ -237,6 +237,7 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
         for level, tables in zip(measure.levels, evidence["tables"], strict=True):
             names = [column.column for column in level.columns]
             pieces = [([names.index(item.column)], item.size) for item in level.details or ()]
+            pieces += [(list(map(names.index, item.columns)), item.size) for item in level.patterns or ()]
             if [(item["columns"], item["classes"]) for item in tables if "classes" in item] != pieces:
                 return Problem("other columns were measured in finer pieces than the steps say")
         if evidence["pairs"] != [_pairs(size) for size in sizes]:
@@ -259,7 +260,7 @@ def _overspent(statement: Statement, measure: MeasureLinked) -> Problem | None:
 
 def _begun(level: MeasuredLevel, tables: list[dict[str, Any]]) -> bool:
     """Whether every column that is drawn is in a table that was measured without a choice, as the first ones are."""
-    first = {place for item in tables if "epsilon" not in item for place in item["columns"]}
+    first = {place for item in tables if not {"epsilon", "classes"} & set(item) for place in item["columns"]}
     return {place for place, column in enumerate(level.columns) if column.target} <= first
 
 
@@ -283,7 +284,7 @@ def _doubt(level: MeasuredLevel, tables: list[dict[str, Any]]) -> float:
     squares = [
         float(Fraction(item["scale"])) ** 2 * math.prod(sizes[place] for place in item["columns"])
         for item in tables
-        if "epsilon" not in item
+        if not {"epsilon", "classes"} & set(item)
     ]
     return math.sqrt(1.0 / sum(1.0 / square for square in squares))
 
@@ -454,4 +455,28 @@ class LinkedPicture(Picture):
         lines = [
             [name, f"{rows:,}", f"{float(error):.1%} ± {float(margin):.1%}"] for name, rows, error, margin in parts
         ]
-        return table(title, ["table", "rows", "error"], lines)
+        errors = table(title, ["table", "rows", "error"], lines)
+        constraints = _constraints(statement.basis.need(MeasureLinked))
+        return joined([errors, *([] if constraints is None else [constraints]), tag("p", _UNKNOWN)])
+
+
+_UNKNOWN = (
+    "What the models cannot know: what rows of one person have in common beyond what the rows above and the one before "
+    "explain, what depends on columns that were not measured together, and what no noisy count shows."
+)
+_SHOWN = 12
+
+
+def _constraints(measure: MeasureLinked) -> Markup | None:
+    """Return what is declared of every row of each table, and the order of sequences; None where nothing is."""
+    lines = [
+        [level.table, text]
+        for level in measure.levels
+        for text in (
+            *map(str, level.constraints or ()),
+            *(f"never {zero}" for zero in level.zeros or ()),
+            *([] if level.ascending is None else [f"{level.ascending} never falls within a parent"]),
+        )
+    ]
+    part = f": the first {_SHOWN} of {len(lines):,}" if len(lines) > _SHOWN else ""
+    return table(f"True of every row{part}", ["table", "constraint"], lines[:_SHOWN]) if lines else None

@@ -4,7 +4,7 @@ A row takes part by rules on its own person's rows and coins alone, level by lev
 each person; then at most `max_rows` rows of each person in a table below, among those whose parent takes part.  So
 what a person adds to any count is bounded by the policy, and adding or removing a person changes no other's rows.
 
-Source: Theorem Z of the mathematics of series and linked tables (docs/decisions/0042).
+Source: Theorem Z of the mathematics of series and linked tables (docs/decisions/0039).
 """
 
 from __future__ import annotations

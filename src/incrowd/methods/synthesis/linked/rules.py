@@ -20,6 +20,7 @@ from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
 from incrowd.methods.synthesis.marginals.detail import FinerPieces, drawn_number, on_a_line
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import ZeroTable, merged_zeros, require_possible
+from incrowd.methods.synthesis.marginals.patterns import PatternKind, ValuePattern
 
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
@@ -72,6 +73,15 @@ def _ascending(level: Level, classes: Sequence[Classes]) -> ZeroTable | None:
     own = next(place for place in level.places(ModelPart.OWN) if level.columns[place].column == order)
     previous = next(place for place in level.places(ModelPart.PREVIOUS) if level.columns[place].column == order)
     return ZeroTable((own, previous), now < before)
+
+
+def patterns_in(single: Marginals, classes: tuple[Classes, ...], rules: TableRules) -> tuple[ValuePattern, ...]:
+    """Return the patterns of a table; none whose later column is the order of a sequence, which it would break."""
+    return tuple(
+        pattern
+        for pattern in single.patterns(classes)
+        if pattern.kind is not PatternKind.DISTANCE or pattern.columns[1] != rules.ascending
+    )
 
 
 def pieces_of(single: Marginals, classes: tuple[Classes, ...]) -> dict[str, FinerPieces]:

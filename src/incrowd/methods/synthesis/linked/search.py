@@ -59,7 +59,7 @@ class LinkedSearch(Search):
         own = [zero for zero in declared if self.limits.targets >= set(zero.columns)]
         faint = harmless_zeros(faint_zeros(list(map(_own_column, tables)), self.limits.faint), own)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
-        unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0, zeros)
+        unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0, (*zeros, *self.prior))
         pace = float(scale) ** 2 / total / 8  # the curvature of the misfit is (total / scale)^2, a slope lacks a total
         fit = replace(unfitted, step=pace).further((), self.limits.steps)
         return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))

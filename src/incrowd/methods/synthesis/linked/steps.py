@@ -19,7 +19,8 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
-from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, MeasuredTable
+from incrowd.methods.synthesis.marginals.patterns import ValuePattern
+from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, MeasuredTable, pattern_sentence
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -147,7 +148,8 @@ class MeasuredLevel:
     """The model of one table: its share of ρ, its columns, the labels of its own ones, and limits of the search.
 
     `weight` is what all rows of a person weigh together, at most.  `zeros` and `constraints` are public.  `details` are
-    columns that are measured once more, in finer pieces than their classes.  In the column `ascending` the rows of a
+    columns that are measured once more, in finer pieces than their classes, `patterns` small tables of weekdays, round
+    numbers and distances.  In the column `ascending` the rows of a
     parent never fall.
     """
 
@@ -162,6 +164,7 @@ class MeasuredLevel:
     constraints: tuple[NumberConstraint, ...] | None = None
     details: tuple[BinColumn, ...] | None = None
     ascending: str | None = None
+    patterns: tuple[ValuePattern, ...] | None = None
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -214,7 +217,8 @@ class MeasureLinked(Step):
             for level in self.levels
             for item in level.details or ()
         ]
-        return f" Counted once more, in finer pieces: {', '.join(fine)}." if fine else ""
+        pieces = f" Counted once more, in finer pieces: {', '.join(fine)}." if fine else ""
+        return pieces + pattern_sentence([pattern for level in self.levels for pattern in level.patterns or ()])
 
     @property
     def _public(self) -> str:

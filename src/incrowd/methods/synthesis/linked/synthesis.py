@@ -6,25 +6,42 @@ measurements together stay within one budget, and everything after them is post-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from incrowd.core.coins import Coins
+from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.unit import Adjacency
 from incrowd.methods.synthesis.linked.conditional import ConditionalModel
 from incrowd.methods.synthesis.linked.levels import Level, ModelPart, given_codes, weighted_rows, weights_of
 from incrowd.methods.synthesis.linked.rows import LevelRows
 from incrowd.methods.synthesis.linked.rules import TableRules
 from incrowd.methods.synthesis.linked.search import LinkedLimits, LinkedSearch, first_tables, known_tables
-from incrowd.methods.synthesis.marginals.budget import EVALUATION, Sensitivity, Shares, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import EVALUATION, PATTERNS, Sensitivity, Shares, gaussian_scale
+from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
 from incrowd.methods.synthesis.marginals.detail import FinerPieces
 from incrowd.methods.synthesis.marginals.evaluation import Evaluation, Evaluator, WeightedRows
-from incrowd.methods.synthesis.marginals.model import Codes
-from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
+from incrowd.methods.synthesis.marginals.model import Codes, PriorTable
+from incrowd.methods.synthesis.marginals.patterns import (
+    Distance,
+    NoisyPattern,
+    ValuePattern,
+    distances_of,
+    measured_patterns,
+)
+from incrowd.methods.synthesis.marginals.prior import distance_priors
+from incrowd.methods.synthesis.marginals.search import (
+    MeasuringRound,
+    Search,
+    TableSelection,
+    WorkLimits,
+    pattern_rounds,
+)
 from incrowd.methods.synthesis.marginals.synthetic_model import ModelColumn
 
 MOST_ROWS = 10**8
@@ -52,6 +69,36 @@ class PublicSearch:
     rules: TableRules
     pieces: Mapping[str, FinerPieces]
     detail: Fraction
+    classes: tuple[Classes, ...] = ()
+    patterns: tuple[ValuePattern, ...] = ()
+
+    @property
+    def detail_rho(self) -> tuple[Fraction, Fraction]:
+        """What all finer pieces may cost together, and what all patterns."""
+        detail = self.detail * self.rho
+        return (detail * (1 - PATTERNS), detail * PATTERNS) if self.patterns else (detail, Fraction(0))
+
+    @property
+    def fine(self) -> tuple[Classes, ...]:
+        """What is read of columns with finer pieces: those pieces, or single values where patterns need them."""
+        return tuple(self._singles.get(name, own.fine) for name, own in self.pieces.items())
+
+    @cached_property
+    def _singles(self) -> dict[str, Classes]:
+        named = {item.recoding.column.name: item for item in self.classes}
+        columns = {name: named[name].recoding.column for own in self.patterns for name in own.columns}
+        listed = {name: Recoding(column, 0).classes for name, column in columns.items()}
+        return {name: item for name, item in listed.items() if item is not None}
+
+    def in_pieces(self, name: str, codes: Codes) -> Codes:
+        """Return the finer piece of each row of a column, given what was read of it."""
+        single, fine = self._singles.get(name), self.pieces[name].fine
+        if single is None or len(single) == len(fine):
+            return codes
+        owners = fine.recoding.codes_of(single.marks).astype(np.int64)[: len(single.marks)]
+        extra = [fine.other] * single.has_other + [fine.missing] * single.has_missing
+        places: Codes = np.append(owners, np.array(extra, np.int64))[np.maximum(codes, 0)]
+        return np.where(codes < 0, -1, places)
 
     def shares(self, tables: int, reach: Sensitivity) -> Shares:
         """Return how the budget is divided, when so many tables are measured first."""
@@ -67,6 +114,7 @@ class DrawnLevel:
     evaluation: Evaluation
     rows: LevelRows
     detailed: Mapping[str, ModelColumn]
+    distances: tuple[Distance, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,43 +135,65 @@ class Synthesis:
         for work in self.works:
             level, chance = work.level, np.random.default_rng(int(self.coins.below(2**61, 1)[0]))
             true, reach = weighted_rows(level, self.rows), reach_of(level, self.adjacency)
+            noisy = self.patterned(work, true, reach)
+            distances = distances_of(noisy)
+            start = distance_priors(distances, work.classes)
             if level.child is None:
-                selection = self.of_people(work, true, reach)
+                selection = self.of_people(work, true, reach, start)
                 codes = self.drawn_people(selection, chance)
             else:
                 synthetic[level.name] = below(level, synthetic, numbers[level.name])
-                selection = self.of_table(work, true, reach, synthetic)
+                selection = self.of_table(work, true, synthetic, start)
                 codes = drawn_below(work, selection, synthetic, chance)
             synthetic[level.name] = with_codes(level, codes, synthetic.get(level.name))
             numbers |= {
                 c.table: line for c, line in zip(level.columns, codes, strict=True) if c.part is ModelPart.NUMBER
             }
             error = self.evaluated(work, true, codes, selection)
-            detailed, rounds = self.detailed(work, true, reach)
+            detailed, rounds = self.detailed(work, true, noisy)
             selection = TableSelection(selection.fit, (*selection.rounds, *rounds))
-            results[level.name] = DrawnLevel(selection, error, synthetic[level.name], detailed)
+            results[level.name] = DrawnLevel(selection, error, synthetic[level.name], detailed, distances)
         return results
 
+    def patterned(self, work: PublicSearch, true: WeightedRows, reach: Sensitivity) -> tuple[NoisyPattern, ...]:
+        """Count patterns with noise; rows weigh what they weigh in other tables."""
+        if not work.patterns:
+            return ()
+        fine = dict(zip(work.pieces, self.rows[work.level.name].fine, strict=True))
+        scale = gaussian_scale(work.detail_rho[1], len(work.patterns), reach)
+
+        def count(recodings: tuple[Recoding, ...]) -> tuple[list[Codes], Codes]:
+            return [fine[recoding.column.name] for recoding in recodings], true.times
+
+        return measured_patterns(work.patterns, work.classes, count, (scale, self.coins))
+
     def detailed(
-        self, work: PublicSearch, true: WeightedRows, reach: Sensitivity
+        self, work: PublicSearch, true: WeightedRows, patterns: Sequence[NoisyPattern]
     ) -> tuple[dict[str, ModelColumn], tuple[MeasuringRound, ...]]:
         """Measure each column of numbers once more, in finer pieces; rows weigh what they weigh in other tables."""
-        made, rounds = dict[str, ModelColumn](), []
+        made, rounds, reach = dict[str, ModelColumn](), [], reach_of(work.level, self.adjacency)
         fine = self.rows[work.level.name].fine
         names = [column.column for column in work.level.columns]
-        for (name, own), codes in zip(work.pieces.items(), fine, strict=True):
-            scale = gaussian_scale(work.detail * work.rho, len(work.pieces), reach)
+        for (name, own), read in zip(work.pieces.items(), fine, strict=True):
+            codes = work.in_pieces(name, read)
+            scale = gaussian_scale(work.detail_rho[0], len(work.pieces), reach)
             counts = np.bincount(codes[codes >= 0], true.times[codes >= 0], len(own.fine)).astype(np.int64)
             noisy = counts + self.coins.gaussian(scale, len(counts))
-            made[name] = ModelColumn.measured(own, noisy, float(scale))
+            made[name] = ModelColumn.measured(own, noisy, float(scale), patterns)
             rounds.append(MeasuringRound((names.index(name),), scale, None, len(counts)))
-        return made, tuple(rounds)
+        return made, (*rounds, *pattern_rounds(patterns, [name or "" for name in names]))
 
-    def of_people(self, work: PublicSearch, true: WeightedRows, reach: Sensitivity) -> TableSelection:
+    def of_people(
+        self, work: PublicSearch, true: WeightedRows, reach: Sensitivity, start: tuple[PriorTable, ...]
+    ) -> TableSelection:
         """Measure the people, with how many rows they have in the tables below."""
         level, rules = work.level, work.rules
-        limits = WorkLimits(level.workload(), work.rounds, work.cells, zeros=rules.zeros, faint=rules.faint)
-        return Search(true, limits, reach, self.coins).adaptive(work.shares(len(true.sizes), reach))
+        ordered = DeclaredConstraints.ordered(work.classes)
+        limits = WorkLimits(
+            level.workload(), work.rounds, work.cells, zeros=rules.zeros, faint=rules.faint, ordered=ordered
+        )
+        search = Search(true, limits, reach, self.coins, prior=start)
+        return search.adaptive(work.shares(len(true.sizes), reach))
 
     def drawn_people(self, selection: TableSelection, chance: np.random.Generator) -> Codes:
         """Draw the people, in a random order: about as many as there are, or as many as the policy says."""
@@ -134,10 +204,14 @@ class Synthesis:
         return shuffled
 
     def of_table(
-        self, work: PublicSearch, true: WeightedRows, reach: Sensitivity, synthetic: Mapping[str, LevelRows]
+        self,
+        work: PublicSearch,
+        true: WeightedRows,
+        synthetic: Mapping[str, LevelRows],
+        start: tuple[PriorTable, ...],
     ) -> TableSelection:
         """Measure a table below the people, given the rows that were drawn above it."""
-        level, rules = work.level, work.rules
+        level, rules, reach = work.level, work.rules, reach_of(work.level, self.adjacency)
         first, above = first_tables(level, work.cells), _predictor_rows(level, synthetic)
         limits = LinkedLimits(
             level.workload(),
@@ -147,8 +221,8 @@ class Synthesis:
             faint=rules.faint,
             targets=frozenset(level.targets),
         )
-        start = known_tables(level, above, first, work.cells)
-        search = LinkedSearch(true, limits, reach, self.coins, first, above, start)
+        tree = known_tables(level, above, first, work.cells)
+        search = LinkedSearch(true, limits, reach, self.coins, first, above, tree, prior=start)
         return search.adaptive(work.shares(len(first), reach))
 
     def evaluated(self, work: PublicSearch, true: WeightedRows, codes: Codes, selection: TableSelection) -> Evaluation:

@@ -22,6 +22,10 @@ DETAIL = Fraction(1, 20)
 """The share of the budget for values inside classes, where any are drawn."""
 
 
+PATTERNS = Fraction(2, 5)
+"""The part of that for days of the week, round numbers and distances, where any are counted."""
+
+
 class ErrorScope(StrEnum):
     """Of what errors are told: of all pairs on average, or of each table of the workload besides."""
 

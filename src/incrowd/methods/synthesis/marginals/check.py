@@ -27,6 +27,7 @@ from incrowd.methods.synthesis.marginals.declared import number_zeros
 from incrowd.methods.synthesis.marginals.junction import JunctionTree, summed
 from incrowd.methods.synthesis.marginals.model import TableModel, Zero, ZeroTable, zeros_of
 from incrowd.methods.synthesis.marginals.output import STATED, SyntheticRows
+from incrowd.methods.synthesis.marginals.patterns import PatternKind
 from incrowd.methods.synthesis.marginals.steps import (
     DeclaredZero,
     DrawnColumn,
@@ -108,6 +109,7 @@ def _overspent(statement: Statement, measure: MeasureTables) -> Problem | None:
         if statement.evidence["pairs"] != max(1, math.comb(len(names), 2)):
             return Problem("the mean error is not that of all pairs of columns")
         pieces = [([item.column], item.size) for item in measure.details or ()]
+        pieces += [(list(item.columns), item.size) for item in measure.patterns or ()]
         if [(item["columns"], item["classes"]) for item in statement.evidence["tables"] if "classes" in item] != pieces:
             return Problem("other columns were measured in finer pieces than the steps say")
         listed = [item["columns"] for item in statement.evidence.get("errors of tables", [])]
@@ -231,6 +233,8 @@ def _model_problem(statement: Statement, model: SyntheticModel) -> Problem | Non
     for column in model.columns:
         if not _same_pieces(column, details.get(column.name)):
             return Problem(f"the model has other pieces of {column.name!r} than were measured")
+    if problem := _patterns_problem(measure, model):
+        return problem
     zeros = _zeros(measure, model)
     tables = [tuple(map(names.index, item["columns"])) for item in statement.evidence["tables"]]
     prior = [tuple(map(names.index, clique)) for clique in statement.cliques]
@@ -238,6 +242,19 @@ def _model_problem(statement: Statement, model: SyntheticModel) -> Problem | Non
     if tree.cliques != model.model.tree.cliques:
         return Problem("the model has other cliques than the tables that were measured make")
     return _improper(statement, model.model, zeros)
+
+
+def _patterns_problem(measure: MeasureTables, model: SyntheticModel) -> Problem | None:
+    """Return a problem if the model rounds numbers or keeps distances that no pattern counted, else None."""
+    counted = {(item.kind, item.columns): item.starts for item in measure.patterns or ()}
+    for column in model.columns:
+        grains = () if column.numbers is None else column.numbers.grains
+        if not {grain for grain, _ in grains} <= set(counted.get((PatternKind.ROUND, (column.name,)), ())):
+            return Problem(f"the model rounds numbers of {column.name!r} in a way that was not counted")
+    for distance in model.distances:
+        if counted.get((PatternKind.DISTANCE, distance.columns)) != tuple(map(int, distance.law.starts)):
+            return Problem(f"the model keeps a distance of {' and '.join(distance.columns)} that was not counted")
+    return None
 
 
 def _zeros(measure: MeasureTables, model: SyntheticModel) -> tuple[Zero | ZeroTable, ...]:

@@ -77,6 +77,11 @@ class DeclaredConstraints:
             for code in (*([item.other] if item.has_other else ()), *([item.missing] if item.has_missing else ()))
         )
 
+    @staticmethod
+    def ordered(classes: Sequence[Classes]) -> tuple[tuple[int, int], ...]:
+        """Return the columns of numbers that are drawn, each with how many of its classes are in order."""
+        return tuple((place, len(item.marks)) for place, item in enumerate(classes) if drawn_number(item))
+
     def most_rows(self, classes: Sequence[Classes]) -> int:
         """Return how many rows can be drawn: as many as a column has values of which each occurs once."""
         unique = {item.columns[0] for item in self.numbers if item.kind is ConstraintKind.UNIQUE}

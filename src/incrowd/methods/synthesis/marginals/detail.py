@@ -3,8 +3,8 @@
 A model knows classes: intervals of numbers, months, groups of categories.  For each column whose values are drawn
 inside its classes, one more table is measured, over the column alone: of its single values where they can be listed,
 else of parts of its intervals and of values where counts may pile up.  What stands above the noise is inside: values
-that occur far more often than their neighbors, parts of a class that are fuller than others, days of the week and last
-digits.  The rest is even.  All of that follows from noisy counts and declared classes alone (post-processing).
+that occur far more often than their neighbors, parts of a class that are fuller than others, last digits.  The rest is
+even.  All of that follows from noisy counts and declared classes alone (post-processing).
 
 Guarantee: a unit moves such a table as it moves any other, by at most its reach; it is paid from the same ρ.
 """
@@ -39,7 +39,7 @@ _MOST_NUMBERS = 512  # the same for numbers: noise adds up over small pieces, an
 _PARTS, _ALL_PARTS = 8, 2048  # parts of an interval, and of all intervals of a column together
 _WIDE = 1.5  # an interval that ends at more than so many times its start has parts that grow
 _SPLIT, _CLEAR = 3.0, 2.0  # standard deviations of noise above which a part, or a category, is not even
-_WEEK, _DIGITS = 7, 10
+_DIGITS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +81,32 @@ class FinerPieces:
             return labels
         return [*self.starts.cast(pa.string()).to_pylist(), *([None] * (len(self.fine) - len(self.starts)))]
 
-    def range(self, noisy: NDArray[np.int64], scale: float) -> NumberRange:
-        """Return the range of a column's numbers with the chances that noisy counts give."""
+    def range(
+        self,
+        noisy: NDArray[np.int64],
+        scale: float,
+        weekdays: Floats | None = None,
+        grains: tuple[tuple[int, float], ...] = (),
+    ) -> NumberRange:
+        """Return the range of a column's numbers with the chances that noisy counts give.
+
+        `weekdays` say how much fuller each day of the week is than an even one, `grains` what is round.
+        """
         plain, number = range_of(self.classes), len(self.starts or ())
         starts = on_a_line(self.starts)
-        pieces = replace(plain, starts=tuple(starts.tolist()), classes=tuple(self.owners[:number].tolist()))
+        owners = tuple(self.owners[:number].tolist())
+        pieces = replace(plain, starts=tuple(starts.tolist()), classes=owners, grains=grains)
         values = pieces.values
-        period = _WEEK if plain.days else _DIGITS if plain.whole and number == values.sum() else 0
+        digits = plain.whole and not plain.days and number == values.sum()
         expected = np.zeros(number)
         for code in range(plain.size):
             own = np.flatnonzero(self.owners[:number] == code)
-            expected[own] = _shape(noisy[own].astype(np.float64), values[own], scale)
-        if period:
-            expected *= _seasons(noisy[:number], expected, (starts % period).astype(np.int64), scale)
+            shape = shape_of(noisy[own].astype(np.float64), values[own], scale)
+            expected[own] = shape if shape.sum() > 0 else values[own]
+        if digits:
+            expected *= _seasons(noisy[:number], expected, (starts % _DIGITS).astype(np.int64), scale)
+        if weekdays is not None:
+            expected *= weekdays[(starts % len(weekdays)).astype(np.int64)]
         return replace(pieces, chances=tuple(_shares(expected, self.owners[:number]).tolist()))
 
     def chances(self, noisy: NDArray[np.int64], scale: float) -> tuple[float, ...]:
@@ -208,7 +221,7 @@ def _round_numbers(low: float, high: float) -> set[float]:
     return {float(low), float(high), *(number for number in {0.0, *round_ones} if low <= number <= high)}
 
 
-def _shape(noisy: Floats, values: NDArray[np.int64], scale: float) -> Floats:
+def shape_of(noisy: Floats, values: NDArray[np.int64], scale: float) -> Floats:
     """Return expected counts of the pieces of one class, which hold so many values each.
 
     Single values far above what is even are set apart; the rest is halved again and again while the halves differ by
@@ -248,8 +261,21 @@ def _halved(noisy: Floats, widths: Floats, total: float, scale: float) -> Floats
     return widths * (total / width)
 
 
+def tail_of(noisy: Floats, scale: float, limit: float) -> int:
+    """Return where the longest tail starts that holds no more than noise: no run from its start on is clearly above.
+
+    >>> tail_of(np.array([90.0, 60, 9, -4, 12, -11]), 10.0, 2.0)
+    2
+    """
+    for start in range(len(noisy)):
+        sums = np.cumsum(noisy[start:])
+        if np.all(sums < limit * scale * np.sqrt(np.arange(1, len(sums) + 1))):
+            return start
+    return len(noisy)
+
+
 def _seasons(noisy: NDArray[np.int64], expected: Floats, phase: Codes, scale: float) -> Floats:
-    """Return by how much pieces of each phase, such as Sundays, are fuller than expected, where noise is less."""
+    """Return by how much pieces of each phase, such as a last digit, are fuller than expected, where noise is less."""
     own, there, number = (np.bincount(phase, values) for values in (noisy, expected, np.ones(len(phase))))
     clear = np.abs(own - there) > _SPLIT * scale * np.sqrt(number)
     factors = np.where(clear, np.maximum(own, 0.0) / np.maximum(there, 1.0), 1.0)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from incrowd.accounting.concentrated import largest_rho
 from incrowd.core.cells import Cells
@@ -22,7 +23,7 @@ from incrowd.core.steps.step import Step, fold
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import bin_column, row_limits
 from incrowd.methods.shared.sampling import charged
-from incrowd.methods.synthesis.marginals.budget import DETAIL, ErrorScope, Sensitivity, Shares, gaussian_scale
+from incrowd.methods.synthesis.marginals.budget import DETAIL, PATTERNS, ErrorScope, Sensitivity, Shares, gaussian_scale
 from incrowd.methods.synthesis.marginals.check import SyntheticCheck
 from incrowd.methods.synthesis.marginals.constraints import Constraint
 from incrowd.methods.synthesis.marginals.declared import DeclaredConstraints
@@ -39,8 +40,21 @@ from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRo
 from incrowd.methods.synthesis.marginals.junction import cells_of
 from incrowd.methods.synthesis.marginals.model import merged_zeros, require_possible
 from incrowd.methods.synthesis.marginals.output import SyntheticPicture, SyntheticRows
-from incrowd.methods.synthesis.marginals.prior import PriorRows, fits, prior_cliques, prior_tables
-from incrowd.methods.synthesis.marginals.search import MeasuringRound, Search, TableSelection, WorkLimits
+from incrowd.methods.synthesis.marginals.patterns import (
+    NoisyPattern,
+    ValuePattern,
+    distances_of,
+    measured_patterns,
+    patterns_of,
+)
+from incrowd.methods.synthesis.marginals.prior import PriorRows, distance_priors, fits, prior_cliques, prior_tables
+from incrowd.methods.synthesis.marginals.search import (
+    MeasuringRound,
+    Search,
+    TableSelection,
+    WorkLimits,
+    pattern_rounds,
+)
 from incrowd.methods.synthesis.marginals.steps import (
     Contradictions,
     DrawnColumn,
@@ -134,6 +148,15 @@ class Marginals(Method):
         }
         return {place: own for place, own in pieces.items() if own is not None}
 
+    def patterns(self, classes: tuple[Classes, ...]) -> tuple[ValuePattern, ...]:
+        """Return the small tables that are also measured: of weekdays, round numbers and distances."""
+        return patterns_of(classes, self.pieces(classes), DeclaredConstraints.of(self, classes).numbers)
+
+    def detail_rho(self, patterns: Sequence[ValuePattern]) -> tuple[Fraction, Fraction]:
+        """Return what all finer pieces may cost together, and what all patterns."""
+        detail = self.detail * self.rho
+        return (detail * (1 - PATTERNS), detail * PATTERNS) if patterns else (detail, Fraction(0))
+
     def _inside(self, classes: Classes) -> bool:
         """Whether values are drawn inside a column's classes; categories are where their level was not chosen."""
         return drawn_number(classes) or classes.recoding.column.name not in self.levels
@@ -199,6 +222,7 @@ class Marginals(Method):
                 None if self._rule is Contradictions.KEEP else self._rule,
                 self.target_column,
                 details or None,
+                self.patterns(classes) or None,
             ),
             DrawRows(self.rows, tuple(_numbers(item) for item in classes if drawn_number(item))),
         )
@@ -215,10 +239,12 @@ class Marginals(Method):
         filters, limits = row_limits(table, coins), self.limits(classes, names)
         rows = self._counted(table, classes, (limits, filters))
         pieces = self.pieces(classes)
-        start = prior_tables(earlier, classes, self.cells)
+        noisy = self._patterned(table, classes, filters, (reach, coins))
+        distances = distances_of(noisy)
+        start = prior_tables(earlier, classes, self.cells) or distance_priors(distances, classes)
         result = self.search(Search(rows, limits, reach, coins, prior=start), tuple(pieces.values()))
-        columns, details = self._detailed(table, (classes, pieces), filters, (reach, coins))
-        model = SyntheticModel(result.model, columns, DeclaredConstraints.of(self, classes).numbers)
+        columns, details = self._detailed(table, (classes, pieces, noisy), filters, (reach, coins))
+        model = SyntheticModel(result.model, columns, DeclaredConstraints.of(self, classes).numbers, distances)
         chance = np.random.default_rng(int(coins.below(2**61, 1)[0]))
         total = min(_MOST_ROWS, round(result.model.total))
         sample = result.model.draw(min(model.most_rows, total if self.rows is None else self.rows), chance)
@@ -250,10 +276,32 @@ class Marginals(Method):
                 possible &= ~zero.table(sizes)[tuple(codes[column] for column in zero.columns)]
         return WeightedRows(sizes, codes[:, possible], counts.counts[possible])
 
+    def _patterned(
+        self,
+        table: Table,
+        classes: tuple[Classes, ...],
+        filters: tuple[RowFilter, ...],
+        private: tuple[Sensitivity, Coins],
+    ) -> tuple[NoisyPattern, ...]:
+        """Count patterns with noise.
+
+        Guarantee: each is one table that a unit moves by its reach, all of them within their part of ρ for detail.
+        """
+        patterns, (reach, coins) = self.patterns(classes), private
+        if not patterns:
+            return ()
+
+        def count(recodings: tuple[Recoding, ...]) -> tuple[Sequence[NDArray[np.int64]], NDArray[np.int64]]:
+            counts = table.engine.count(table.rows, Cells(recodings), *filters)
+            return list(np.array(counts.codes(), np.int64)), counts.counts
+
+        scale = gaussian_scale(self.detail_rho(patterns)[1], len(patterns), reach)
+        return measured_patterns(patterns, classes, count, (scale, coins))
+
     def _detailed(
         self,
         table: Table,
-        columns: tuple[tuple[Classes, ...], dict[int, FinerPieces]],
+        columns: tuple[tuple[Classes, ...], dict[int, FinerPieces], tuple[NoisyPattern, ...]],
         filters: tuple[RowFilter, ...],
         private: tuple[Sensitivity, Coins],
     ) -> tuple[tuple[ModelColumn, ...], tuple[MeasuringRound, ...]]:
@@ -261,18 +309,18 @@ class Marginals(Method):
 
         Guarantee: each is one table that a unit moves by its reach, all of them within the share of ρ for detail.
         """
-        classes, pieces = columns
-        reach, coins = private
+        classes, pieces, patterns = columns
+        rho, (reach, coins) = self.detail_rho([item.pattern for item in patterns])[0], private
         made, rounds = list(map(ModelColumn.of, classes)), []
         for place, own in pieces.items():
-            scale = gaussian_scale(self.detail * self.rho, len(pieces), reach)
+            scale = gaussian_scale(rho, len(pieces), reach)
             counts = table.engine.count(table.rows, Cells((own.fine.recoding,)), *filters)
             dense = np.zeros(len(own.fine), np.int64)
             dense[counts.codes()[0]] = counts.counts
             noisy = dense + coins.gaussian(scale, len(dense))
-            made[place] = ModelColumn.measured(own, noisy, float(scale))
+            made[place] = ModelColumn.measured(own, noisy, float(scale), patterns)
             rounds.append(MeasuringRound((place,), scale, None, len(dense)))
-        return tuple(made), tuple(rounds)
+        return tuple(made), (*rounds, *pattern_rounds(patterns, [column.name for column in made]))
 
     def start_from(self, model: SyntheticModel, schema: Schema) -> tuple[tuple[str, ...], ...]:
         """Return the columns of the cliques of an earlier model that a new one starts from; none if it does not fit."""
@@ -294,6 +342,7 @@ class Marginals(Method):
             total=self.total,
             faint=declared.faint(classes),
             target=target,
+            ordered=declared.ordered(classes),
         )
         least = cells_of(sizes, [zero.columns for zero in zeros])
         if least > self.cells:

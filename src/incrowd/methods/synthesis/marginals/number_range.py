@@ -19,6 +19,7 @@ from incrowd.core.domain import Type
 Codes = NDArray[np.int64]
 _FAINT = 1e-12  # a part of a class with less than this chance is drawn evenly
 _DECIMALS, _STEPS, _MOST_STEPS = 9, 1000, 2.0**53  # decimals at most; steps of a class; whole numbers that floats hold
+_CLOSE = 1e-5  # shares are printed to six digits
 _EARLIER = 6  # the decimals of models that state none
 
 
@@ -27,7 +28,7 @@ class NumberRange:
     """Where each piece of a column's numbers starts, where the last one ends, to which class it belongs, its chance.
 
     Days are whole numbers, counted from 1970-01-01.  Without `classes` every piece is a class; without `chances` every
-    number of a class has the same one.
+    number of a class has the same one.  Of whole numbers, the share of each of the `grains` is made a multiple of it.
 
     >>> chance = np.random.default_rng(1)
     >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
@@ -41,6 +42,7 @@ class NumberRange:
     decimals: int = 0
     classes: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
+    grains: tuple[tuple[int, float], ...] = ()
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return a number in the class of each row; classes after the last hold what is missing."""
@@ -66,7 +68,33 @@ class NumberRange:
         number = self._low[piece] + np.floor(share * (self._high - self._low)[piece]).astype(np.int64)
         even = low + np.floor(chance.random(len(codes)) * (high + 1 - low)).astype(np.int64)
         inside: Codes = np.clip(np.where(end - start < _FAINT, even, number), low, high)
-        return inside
+        single = (self._high - self._low)[piece] == 1
+        return self._rounded(inside, np.where(single, inside, low), np.where(single, inside, high), chance)
+
+    def _rounded(self, numbers: Codes, low: Codes, high: Codes, chance: np.random.Generator) -> Codes:
+        """Return numbers of which the share of each grain is a multiple of it, where one lies between the ends."""
+        aim = chance.random(len(numbers)) if self.grains else np.zeros(len(numbers))
+        for grain, share in self.grains:
+            near = (numbers + grain // 2) // grain * grain
+            near = np.where(near < low, near + grain, np.where(near > high, near - grain, near))
+            numbers = np.where((aim >= 0) & (aim < share) & (near >= low) & (near <= high), near, numbers)
+            aim = aim - share
+        return numbers
+
+    def below(self, steps: Codes) -> NDArray[np.float64]:
+        """Return the chance of all that lies below some numbers, where all pieces are of one class."""
+        return self._below(steps, np.zeros_like(steps), np.full_like(steps, len(self.starts) - 1))
+
+    def law(self, code: int) -> tuple[Codes, NDArray[np.float64]]:
+        """Return every number of a class in steps, and its chance.
+
+        >>> NumberRange((0.0, 2.0), 4.0, whole=True).law(1)
+        (array([2, 3]), array([0.5, 0.5]))
+        """
+        low, high = (int(end[0]) for end in self.ends(np.array([code])))
+        steps = np.arange(low, high + 1)
+        first, last = np.full_like(steps, self._first[code]), np.full_like(steps, self._last[code])
+        return steps, self._below(steps + 1, first, last) - self._below(steps, first, last)
 
     def released(self, steps: Codes, codes: Codes) -> pa.Array:
         """Return numbers as they are released, null for what is missing."""
@@ -96,6 +124,7 @@ class NumberRange:
             **({} if self.whole else {"decimals": self.decimals}),
             **({"pieces": list(self.classes)} if self.classes else {}),
             **({"chances": [float(f"{chance:.6g}") for chance in self.chances]} if self.chances else {}),
+            **({"grains": [list(own) for own in self.grains]} if self.grains else {}),
         }
 
     @classmethod
@@ -110,6 +139,7 @@ class NumberRange:
             0 if whole else int(plain.get("decimals", _EARLIER)),
             tuple(map(int, plain.get("pieces", ()))),
             tuple(map(float, plain.get("chances", ()))),
+            tuple((int(grain), float(share)) for grain, share in plain.get("grains", ())),
         )
         numbers.require_sound()
         return numbers
@@ -120,6 +150,9 @@ class NumberRange:
         ordered = list(self.starts) == sorted(self.starts) and list(owners) == sorted(owners)
         whole = bool(number) and set(owners) == set(range(owners[-1] + 1)) and len(owners) == number
         proper = all(0 <= chance <= 1 for chance in self.chances) and len(self.chances) in (0, number)
+        shares = [share for _, share in self.grains]
+        proper &= all(grain > 1 for grain, _ in self.grains) and all(share >= 0 for share in shares)
+        proper &= sum(shares) <= 1 + _CLOSE and (self.whole or not shares)
         if not (ordered and whole and proper and 0 <= self.decimals <= _DECIMALS and np.isfinite(self.end)):
             raise ValueError("pieces of numbers")
 

@@ -116,7 +116,7 @@ def _range(evidence: Mapping[str, Any]) -> str:
 
 
 def _measured(evidence: Mapping[str, Any]) -> Markup | None:
-    chosen = [item for item in evidence["tables"] if len(item["columns"]) > 1][:_SHOWN]
+    chosen = [item for item in evidence["tables"] if len(item["columns"]) > 1 and "classes" not in item][:_SHOWN]
     if not chosen:
         return None
     title = "Tables that were measured, with the standard deviation of their noise in rows"
@@ -174,6 +174,7 @@ def _unknown(evidence: Mapping[str, Any], measure: MeasureTables) -> Markup | No
     measured = {
         pair
         for item in evidence["tables"]
+        if "classes" not in item
         for pair in combinations(sorted(map(measure.names.index, item["columns"])), 2)
     }
     every = math.comb(len(measure.names), 2)

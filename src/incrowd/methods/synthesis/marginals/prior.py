@@ -1,7 +1,8 @@
-"""Prior: the published model of an earlier period as the start of a new one, at no cost.
+"""Prior: what a fit starts from at no cost: the published model of an earlier period, or laws of distances.
 
 A released model is public.  The new model is the distribution nearest to it, in relative entropy, among those nearest
-to the new noisy tables: what was not measured this time stays as it was.
+to the new noisy tables: what was not measured this time stays as it was.  The law of a distance, which was measured
+already, says which classes of two ordered columns of days occur together.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from incrowd.methods.synthesis.marginals.detail import range_of
 from incrowd.methods.synthesis.marginals.junction import summed
 from incrowd.methods.synthesis.marginals.model import PriorTable
+from incrowd.methods.synthesis.marginals.number_range import NumberRange
+from incrowd.methods.synthesis.marginals.patterns import Distance
 
 if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 
 _EVEN = 0.01  # of even chances in each table, so that nothing is ruled out by an earlier period
+_RARE = 1e-9  # the chance of what no distance reaches, before tables of classes are measured
 _ROOM = 2  # the prior takes at most half of the cells of a model; the rest is for what is measured now
 
 
@@ -69,3 +74,29 @@ def fits(model: SyntheticModel, classes: Sequence[Classes]) -> bool:
 
     own = [(column.name, column.labels) for column in model.columns]
     return own == [(item.recoding.column.name, text_of(item.values()).to_pylist()) for item in classes]
+
+
+def distance_priors(distances: Sequence[Distance], classes: Sequence[Classes]) -> tuple[PriorTable, ...]:
+    """Return tables of classes to start a fit from, one for each distance; columns are those of the classes."""
+    names, priors = [item.recoding.column.name for item in classes], []
+    for distance in distances:
+        places = names.index(distance.columns[0]), names.index(distance.columns[1])
+        ranges = range_of(classes[places[0]]), range_of(classes[places[1]])
+        priors.append(prior_of(distance.law, ranges, places, (len(classes[places[0]]), len(classes[places[1]]))))
+    return tuple(priors)
+
+
+def prior_of(
+    distance: NumberRange, ranges: tuple[NumberRange, NumberRange], columns: tuple[int, int], sizes: tuple[int, int]
+) -> PriorTable:
+    """Return a table of classes to start a fit from: a first number anywhere in its class, the second so far above."""
+    chances = np.full(sizes, 1.0 / sizes[1])
+    lows, highs = ranges[1].ends(np.arange(ranges[1].size))
+    for code in range(ranges[0].size):
+        low, high = (int(end[0]) for end in ranges[0].ends(np.array([code])))
+        first = np.arange(low, high + 1)[:, None]
+        own = (distance.below(highs[None, :] + 1 - first) - distance.below(lows[None, :] - first)).mean(axis=0)
+        chances[code, : len(lows)] *= len(lows) * own / max(float(own.sum()), _RARE)
+    weights = np.log(np.maximum(chances, _RARE))
+    ascending = columns[0] < columns[1]
+    return PriorTable(columns if ascending else columns[::-1], weights if ascending else weights.T)

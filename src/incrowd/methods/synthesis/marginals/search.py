@@ -30,6 +30,7 @@ from incrowd.methods.synthesis.marginals.budget import (
     last_round,
     table_rho,
 )
+from incrowd.methods.synthesis.marginals.detail import tail_of
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
 from incrowd.methods.synthesis.marginals.model import (
@@ -42,6 +43,7 @@ from incrowd.methods.synthesis.marginals.model import (
     merged_zeros,
 )
 from incrowd.methods.synthesis.marginals.pairs import pair_tables
+from incrowd.methods.synthesis.marginals.patterns import NoisyPattern
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
 _TARGET = 8  # how much more a table with the target column helps: a rare class moves few rows of a table
@@ -69,13 +71,21 @@ class MeasuringRound:
         return table_rho(self.scale, reach) + choice
 
 
+def pattern_rounds(patterns: Sequence[NoisyPattern], names: Sequence[str]) -> tuple[MeasuringRound, ...]:
+    """Return the patterns that were measured, by the numbers of their columns."""
+    return tuple(
+        MeasuringRound(tuple(map(names.index, item.pattern.columns)), item.scale, None, item.pattern.size)
+        for item in patterns
+    )
+
+
 @dataclass(frozen=True)
 class WorkLimits:
     """What is public: tables to choose from, limits on rounds, cells and solver steps, what is declared of the rows.
 
     `zeros` never occur, and `total` is how many rows there are, where that is declared.  `faint` are classes, each by
     its column and code, that the model has only if they were measured above noise.  Tables with the
-    `target` column weigh more.
+    `target` column weigh more.  `ordered` are columns of numbers, each with how many classes are in order.
     """
 
     workload: tuple[Columns, ...]
@@ -86,6 +96,7 @@ class WorkLimits:
     total: int | None = None
     faint: tuple[tuple[int, int], ...] = ()
     target: int | None = None
+    ordered: tuple[tuple[int, int], ...] = ()
 
     @property
     def pace(self) -> int:
@@ -141,9 +152,10 @@ class Search:
         tables = [self.measured((column,), scale) for column in numbers]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
-        faint = harmless_zeros(faint_zeros(tables, self.limits.faint), declared)
+        evened, tails = evened_tails(tables, self.limits.ordered)
+        faint = harmless_zeros([*faint_zeros(tables, self.limits.faint), *tails], declared)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
-        fit = Fit.of(self.rows.sizes, tables, total, self.limits.steps, (*zeros, *self.prior))
+        fit = Fit.of(self.rows.sizes, evened, total, self.limits.steps, (*zeros, *self.prior))
         return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
 
     def adaptive(self, shares: Shares) -> TableSelection:
@@ -233,6 +245,7 @@ class Search:
 
 
 _ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
+_FAINT = 2.0  # the same for a run of classes with which a tail begins
 
 
 def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) -> list[Zero]:
@@ -250,8 +263,38 @@ def faint_zeros(tables: Sequence[NoisyTable], faint: Sequence[tuple[int, int]]) 
     return zeros
 
 
+def evened_tails(
+    tables: Sequence[NoisyTable], ordered: Sequence[tuple[int, int]]
+) -> tuple[list[NoisyTable], list[Zero]]:
+    """Return tables whose tails of noise are even, and the tails that are empty, their classes next to others first.
+
+    At both ends of numbers classes that hold no more than noise share its sum, or nothing if that is below its scale:
+    else the positive half of the noise of many empty classes would be drawn as numbers far from all others.
+
+    >>> table = NoisyTable((0,), np.array([3, 400, 500, 90, 12, -30, 25]), 20.0)
+    >>> evened, zeros = evened_tails([table], [(0, 7)])
+    >>> evened[0].counts.tolist(), [zero.classes for zero in zeros]
+    ([3, 400, 500, 90, 2, 2, 2], [((4, 5, 6),), ((0,),)])
+    """
+    evened, zeros = {table.columns: table for table in tables}, []
+    for column, number in ordered:
+        table = evened[column,]
+        counts = table.counts.copy()
+        for places in (np.arange(number), np.arange(number)[::-1]):
+            start = tail_of(table.counts[places].astype(np.float64), table.scale, _FAINT)
+            tail = places[start:]
+            if 0 < start < number:
+                counts[tail] = round(max(0.0, float(table.counts[tail].sum())) / len(tail))
+                if table.counts[tail].sum() < table.scale * math.sqrt(len(tail)):
+                    zeros.append(Zero((column,), (tuple(tail.tolist()),)))
+        evened[column,] = NoisyTable((column,), counts, table.scale)
+    return list(evened.values()), zeros
+
+
 def harmless_zeros(faint: Sequence[Zero], declared: Sequence[ZeroTable]) -> list[Zero]:
     """Return the faint classes without which every other class can still occur beside what is declared.
+
+    Where one could not, each of the faint ones in its table gives up its first class, until all can.
 
     >>> never = ZeroTable((0, 1), np.array([[False, False], [True, False]]))
     >>> harmless_zeros([Zero((1,), ((1,),))], [never]), len(harmless_zeros([Zero((0,), ((1,),))], [never]))
@@ -259,17 +302,27 @@ def harmless_zeros(faint: Sequence[Zero], declared: Sequence[ZeroTable]) -> list
     """
     harmless = list(faint)
     for zero in declared:
-        own = [item for item in harmless if item.columns[0] in zero.columns]
-        before, after = ~zero.never, ~zero.never
-        for item in own:
-            np.moveaxis(after, zero.columns.index(item.columns[0]), 0)[list(item.classes[0])] = False
-        for axis, column in enumerate(zero.columns):
-            others = tuple(other for other in range(before.ndim) if other != axis)
-            lost = np.array(before.any(axis=others) & ~after.any(axis=others))
-            lost[[code for item in own if item.columns[0] == column for code in item.classes[0]]] = False
-            if lost.any():
-                harmless = [item for item in harmless if item not in own]
+        while _lost(zero, [item for item in harmless if item.columns[0] in zero.columns]):
+            shorter = [
+                Zero(item.columns, (item.classes[0][1:],)) if item.columns[0] in zero.columns else item
+                for item in harmless
+            ]
+            harmless = [item for item in shorter if item.classes[0]]
     return harmless
+
+
+def _lost(zero: ZeroTable, own: Sequence[Zero]) -> bool:
+    """Whether some class that can occur cannot any more without faint ones."""
+    before, after = ~zero.never, ~zero.never
+    for item in own:
+        np.moveaxis(after, zero.columns.index(item.columns[0]), 0)[list(item.classes[0])] = False
+    for axis, column in enumerate(zero.columns):
+        others = tuple(other for other in range(before.ndim) if other != axis)
+        lost = np.array(before.any(axis=others) & ~after.any(axis=others))
+        lost[[code for item in own if item.columns[0] == column for code in item.classes[0]]] = False
+        if lost.any():
+            return True
+    return False
 
 
 def estimated_total(tables: Sequence[NoisyTable]) -> float:

@@ -23,6 +23,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
 from incrowd.methods.synthesis.marginals.junction import Columns
+from incrowd.methods.synthesis.marginals.patterns import ValuePattern
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -107,6 +108,11 @@ class MeasuredTable:
         return table_rho(self.scale, reach) + (Fraction(0) if self.epsilon is None else choice_rho(self.epsilon))
 
 
+def pattern_sentence(patterns: Sequence[ValuePattern]) -> str:
+    """Return what is counted of patterns, as a sentence; nothing where there are none."""
+    return f" Counted besides: {'; '.join(pattern.words for pattern in patterns)}." if patterns else ""
+
+
 @dataclass(frozen=True)
 class DeclaredZero:
     """Labels of some columns that are declared never to occur together, None for missing values."""
@@ -134,7 +140,8 @@ class MeasureTables(Step):
     work.  `zeros`, `constraints` and `total` are public: what never occurs, what holds between numbers, and how many
     rows there are; `contradictions` says what becomes of rows that differ.  `errors` says that the error of each table
     of the workload is told, beside the mean of all pairs.  Tables with the `target`
-    weigh more.  `details` are columns that are also measured in finer pieces than their classes.
+    weigh more.  `details` are columns that are also measured in finer pieces than their classes, `patterns`
+    small tables of days of the week, round numbers and distances.
     """
 
     kind: ClassVar[str] = "measure tables"
@@ -154,6 +161,7 @@ class MeasureTables(Step):
     contradictions: Contradictions | None = None
     target: str | None = None
     details: tuple[BinColumn, ...] | None = None
+    patterns: tuple[ValuePattern, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.rho <= 0 or self.rounds < 1 or self.cells < 1:
@@ -193,6 +201,7 @@ class MeasureTables(Step):
         left_out = " A row whose classes contradict a constraint is not counted." if self.contradictions else ""
         pieces = ", ".join(f"“{item.column}” ({counted(item.size or 0, 'piece')})" for item in self.details or ())
         fine = f" Counted once more, in finer pieces: {pieces}." if self.details else ""
+        fine += pattern_sentence(self.patterns or ())
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
             f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}.{fine} A "

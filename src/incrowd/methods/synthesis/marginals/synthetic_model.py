@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.drawing.card import card, facts, plain
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
 from incrowd.methods.shared.model_file import ModelFile
@@ -29,6 +30,7 @@ from incrowd.methods.synthesis.marginals.joint_numbers import JointNumbers
 from incrowd.methods.synthesis.marginals.junction import Floats, JunctionTree
 from incrowd.methods.synthesis.marginals.model import Codes, TableModel
 from incrowd.methods.synthesis.marginals.number_range import NumberRange
+from incrowd.methods.synthesis.marginals.patterns import Distance, NoisyPattern, manners
 
 __all__ = ["Leaves", "ModelColumn", "NumberRange", "SyntheticModel", "drawn_number"]
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from incrowd.core.recoding import Classes
 
 _VERSION = 1
+_LISTED = 12  # columns and tables that a shell shows
 _MOST_ROWS = 10**9  # some gigabytes of rows
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException)
 
@@ -105,11 +108,13 @@ class ModelColumn:
         return cls(classes.recoding.column.name, classes.values(), numbers)
 
     @classmethod
-    def measured(cls, pieces: FinerPieces, noisy: NDArray[np.int64], scale: float) -> ModelColumn:
+    def measured(
+        cls, pieces: FinerPieces, noisy: NDArray[np.int64], scale: float, patterns: Sequence[NoisyPattern] = ()
+    ) -> ModelColumn:
         """Return the column of classes whose pieces were counted with noise."""
         name, classes = pieces.classes.recoding.column.name, pieces.classes
         if pieces.starts is not None:
-            return cls(name, classes.values(), pieces.range(noisy, scale))
+            return cls(name, classes.values(), pieces.range(noisy, scale, *manners(patterns, name)))
         chances = pieces.chances(noisy, scale)
         return cls(name, classes.values(), None, Leaves(pieces.fine.values(), tuple(pieces.owners.tolist()), chances))
 
@@ -148,13 +153,14 @@ class ModelColumn:
         return cls(str(plain["name"]), values, numbers, leaves)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SyntheticModel(ModelFile):
     """A model with what its columns show: rows can be drawn from it again and again, at no cost."""
 
     model: TableModel
     columns: tuple[ModelColumn, ...]
     constraints: tuple[NumberConstraint, ...] = ()
+    distances: tuple[Distance, ...] = ()
 
     def sample(self, rows: int, seed: int | None = None) -> pa.Table:
         """Draw so many new rows; nothing private is in how they are drawn, so a seed is no secret."""
@@ -166,8 +172,29 @@ class SyntheticModel(ModelFile):
     def labeled(self, codes: Codes, chance: np.random.Generator) -> pa.Table:
         """Return rows of codes as labels and numbers, in a random order: tables are drawn clique by clique."""
         shuffled = codes[:, chance.permutation(codes.shape[1])]
-        arrays = drawn_values(self.columns, self.constraints, shuffled, chance)
+        arrays = drawn_values(self.columns, (self.constraints, self.distances), shuffled, chance)
         return pa.table(arrays, names=[column.name for column in self.columns])
+
+    def __repr__(self) -> str:
+        return plain("synthetic model", self.facts)
+
+    def _repr_html_(self) -> str:
+        return card("synthetic model", facts(self.facts))
+
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What it is, for people."""
+        names = [column.name for column in self.columns]
+        tables = [" × ".join(names[place] for place in clique) for clique in self.model.tree.cliques]
+        return [
+            ("rows", f"about {round(self.model.total):,} in the data; sample(rows) draws any number"),
+            ("columns", ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED} more" if names[_LISTED:] else "")),
+            (
+                "tables",
+                ", ".join(tables[:_LISTED]) + (f" and {len(tables) - _LISTED} more" if tables[_LISTED:] else ""),
+            ),
+            *[("every row", str(constraint)) for constraint in self.constraints],
+        ]
 
     @property
     def most_rows(self) -> int:
@@ -189,6 +216,11 @@ class SyntheticModel(ModelFile):
                 if self.constraints
                 else {}
             ),
+            **(
+                {"distances": [{"columns": list(own.columns), **own.law.to_json()} for own in self.distances]}
+                if self.distances
+                else {}
+            ),
             "cliques": [[names[place] for place in clique] for clique in self.model.tree.cliques],
             "tables": [[float(f"{value:.9g}") for value in table.ravel()] for table in self.model.tables],
         }
@@ -204,7 +236,11 @@ class SyntheticModel(ModelFile):
                 for kind, *names in plain.get("constraints", ())
             ]
             require_compatible(constraints, {column.name: column.numbers for column in columns if column.numbers})
-            return cls(_table_model(plain, columns), columns, tuple(constraints))
+            distances = tuple(map(_distance, plain.get("distances", ())))
+            ordered = {item.columns for item in constraints if item.kind is ConstraintKind.ORDER}
+            if not {item.columns for item in distances} <= ordered:
+                raise ValueError("distances")
+            return cls(_table_model(plain, columns), columns, tuple(constraints), distances)
         except _UNREADABLE:
             raise InvalidParameter(
                 "this is no model that incrowd wrote: its columns, cliques or tables differ."
@@ -213,17 +249,25 @@ class SyntheticModel(ModelFile):
 
 def drawn_values(
     columns: Sequence[ModelColumn],
-    constraints: Sequence[NumberConstraint],
+    rules: tuple[Sequence[NumberConstraint], Sequence[Distance]],
     codes: Codes,
     chance: np.random.Generator,
     groups: Mapping[str, Codes] = MappingProxyType({}),
 ) -> list[pa.Array]:
-    """Return what rows of some classes show; numbers fulfil constraints, and rise in each group where one is given."""
+    """Return what rows of some classes show; numbers fulfil constraints, and rise in each group where one is given.
+
+    `rules` are constraints, and the laws of distances between days.
+    """
+    constraints, distances = rules
     named = {name for constraint in constraints for name in constraint.columns} | groups.keys()
     own = [(column, code) for column, code in zip(columns, codes, strict=True) if column.name in named]
     ranges = {column.name: column.numbers for column, _ in own if column.numbers is not None}
     joint = JointNumbers(
-        ranges, {column.name: code for column, code in own if column.name in ranges}, closed_orders(constraints), groups
+        ranges,
+        {column.name: code for column, code in own if column.name in ranges},
+        closed_orders(constraints),
+        groups,
+        {item.columns: item.law for item in distances},
     ).steps(chance)
     return [
         column.numbers.released(joint[column.name], code)
@@ -231,6 +275,14 @@ def drawn_values(
         else column.draw(code, chance)
         for column, code in zip(columns, codes, strict=True)
     ]
+
+
+def _distance(plain: Mapping[str, Any]) -> Distance:
+    first, second = map(str, plain["columns"])
+    law = NumberRange.from_json(plain)
+    if set(law.classes) != {0} or len(law.chances) != len(law.starts):
+        raise ValueError("distances")
+    return Distance((first, second), law)
 
 
 def _table_model(plain: Mapping[str, Any], columns: Sequence[ModelColumn]) -> TableModel:

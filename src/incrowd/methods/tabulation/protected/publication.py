@@ -9,10 +9,12 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 import pyarrow as pa
+
+from incrowd.core.spreadsheet import guard
 
 SUPPRESSED = "x"
 CROSSTAB, PAGE, WORKBOOK, SDMX = "table.csv", "table.html", "table.xlsx", "table.sdmx.csv"
@@ -50,13 +52,13 @@ def _documents(table: pa.Table) -> tuple[str | bytes, ...]:
     ['sex,count', '*,9', 'F,x', 'M,x']
     """
     lines = list(crosstab(table))
-    return _csv(lines), _page(table, lines), _workbook(lines), _csv(_sdmx(table))
+    return _csv(map(_guarded, lines)), _page(table, lines), _workbook(lines), _csv(_sdmx(table))
 
 
 def crosstab(table: pa.Table) -> Iterator[Line]:
     """Yield the lines of a crosstab: the labels of all columns but the last one as rows, those of the last across."""
     *names, number = table.column_names
-    labels = [[_label(value) for value in table[name].to_pylist()] for name in names]
+    labels = [_named(table[name].to_pylist(), {None: _MISSING}) for name in names]
     cells = [SUPPRESSED if value is None else int(value) for value in table[number].to_pylist()]
     if len(names) == 1:
         yield [names[0], number]
@@ -74,9 +76,7 @@ def _sdmx(table: pa.Table) -> Iterator[Line]:
     columns = []
     for name in names:
         values = table[name].to_pylist()
-        columns.append(
-            [_SDMX_TOTAL if value == values[0] else _SDMX_UNKNOWN if value is None else value for value in values]
-        )
+        columns.append(_named(values, {values[0]: _SDMX_TOTAL, None: _SDMX_UNKNOWN}))
     for *codes, value in zip(*columns, table[number].to_pylist(), strict=True):
         status = ["", "Q", "C"] if value is None else [int(value), "A", "F"]
         yield ["INCROWD:TABLE(1.0)", *codes, *status]
@@ -89,11 +89,29 @@ def _ids(names: Sequence[str]) -> list[str]:
     return ids if len(set(ids)) == len(ids) else [f"{name}_{place}" for place, name in enumerate(ids, 1)]
 
 
-def _label(value: str | None) -> str:
-    return _MISSING if value is None else value
+def _named(values: Sequence[str | None], names: Mapping[str | None, str]) -> list[str]:
+    """Return labels with names in place of some; where another label has that name, it gets more underscores.
+
+    >>> _named(["*", "missing", None], {None: "missing"})
+    ['*', 'missing', 'missing_']
+    """
+    taken, codes = {value for value in values if value not in names}, dict[str | None, str]()
+    for value, name in names.items():
+        code = name
+        while code in taken:
+            code += "_"
+        codes[value] = code
+        taken.add(code)
+    return [codes.get(value) or value or "" for value in values]
 
 
-def _csv(lines: Iterator[Line] | Sequence[Line]) -> str:
+def _guarded(line: Line) -> Line:
+    """Return a line for spreadsheet programs: no label is a formula."""
+    texts = iter(guard(pa.array([cell for cell in line if isinstance(cell, str)], pa.string())).to_pylist())
+    return [next(texts) if isinstance(cell, str) else cell for cell in line]
+
+
+def _csv(lines: Iterable[Line]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(lines)
     return text.getvalue()

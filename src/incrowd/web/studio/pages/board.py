@@ -149,6 +149,7 @@ def _analyst(share: AnalystShare) -> dict[str, Any]:
         "analyst": share.analyst,
         "spent": _amount(share.spent, short_up),
         "allowance": None if allowance is None else _amount(allowance.limit, short_down),
+        "month": None if allowance is None or allowance.month is None else short_down(allowance.month, 6),
         "until": None if until is None else until.isoformat(),
         "expired": until is not None and until < datetime.now(UTC).date(),
     }

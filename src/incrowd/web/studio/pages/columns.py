@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from incrowd.core.domain import Type
@@ -13,7 +14,7 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import PROFILE
 from incrowd.workflows.policy.edit import Place, Value
-from incrowd.workflows.profile.profile import TableProfile, person_column
+from incrowd.workflows.profile.profile import TableProfile, person_column, person_questions
 
 _SUBSETS = 5
 _NUMBERS = ("rows", "population")
@@ -48,10 +49,15 @@ def show(request: PageRequest) -> PageContent:
         "roles": {str(role): words for role, words in MEANING.items()},
         "types": [str(type_) for type_ in Type],
         "outsides": OUTSIDES,
+        "unfolded": request.value("column"),
         "dataset": _dataset(file),
         "looked": profile is not None,
         "table_rows": None if profile is None else profile.rows,
         "person": None if person is None else person.to_json(),
+        "questions": [] if profile is None else _questions(file, profile),
+        "nearly": [] if profile is None else _nearly(request, file, profile),
+        "left_out": re.findall(r"^# Not imported: (.+)$", file.text, re.MULTILINE),
+        "totals": list(map(str, file.at("source", "totals") or ())),
         "subsets": [] if profile is None else _subsets(profile),
         "notes": [] if profile is None else list(profile.notes),
         "seen": list(file.seen.what),
@@ -66,7 +72,7 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
     columns = []
     for name, section in declared.items():
         written = section if isinstance(section, dict) else {}
-        met = facts.get(name)
+        met, clean = facts.get(name), written.get("clean") or {}
         columns.append(
             {
                 "name": name,
@@ -78,7 +84,8 @@ def _columns(file: PolicyFile, profile: TableProfile | None) -> list[dict[str, A
                 "public": _public(written),
                 "clean": [line.words for line in cleaning_lines(written)],
                 "mergeable": mergeable_values(written),
-                "confirmed": bool((written.get("clean") or {}).get("confirmed")),
+                "waits": bool(clean.get("derived") and not clean.get("confirmed")),
+                "confirmed": bool(clean.get("confirmed")),
                 "drafted": _drafted(written),
                 "guess": None
                 if met is None
@@ -120,6 +127,42 @@ def _subsets(profile: TableProfile) -> list[dict[str, Any]]:
     return [{"columns": list(subset.columns), "share": subset.spread.unique_share} for subset in most]
 
 
+def _questions(file: PolicyFile, profile: TableProfile) -> list[dict[str, str]]:
+    """Return the columns that repeat like ids and of which nobody has decided yet whether they are people."""
+    declared = file.at("columns") or {}
+    open_names = [name for name, section in declared.items() if (section or {}).get("role") == Role.WITHHELD]
+    questions = person_questions(profile, file.at("dataset", "unit", "column"))
+    return [
+        {"column": question.name, "sentence": question.sentence.partition(" If so")[0]}
+        for question in questions
+        if question.name in open_names
+    ]
+
+
+def _nearly(request: PageRequest, file: PolicyFile, profile: TableProfile) -> list[dict[str, str]]:
+    """Return the columns that are of one type but for a few texts, and where these can be read as missing values."""
+    source = file.path.parent / str(file.at("source", "path") or file.at("source") or "")
+    root, nulls = request.folder.root, [text for text in file.at("source", "nulls") or () if text]
+    data = request.folder.name(source) if source.is_file() and source.is_relative_to(root) else None
+    return [
+        {"sentence": f"{column.name}: {column.facts.nearly.sentence.rpartition(':')[0]}."}
+        | ({} if data is None else {"data": data, "nulls": ", ".join([*nulls, *column.facts.nearly.exceptions])})
+        for column in profile.columns
+        if column.facts.nearly is not None and column.role is not Role.IDENTIFIER
+    ]
+
+
+def declare_person(request: PageRequest) -> Redirect:
+    """Declare that each value of a column is one person."""
+    file, name = request.policy_file(), request.value("column")
+    if name not in (file.at("columns") or {}):
+        raise InvalidParameter("this column does not exist.")
+    changes: dict[Place, Value] = {("dataset", "unit"): {"column": name, "max_rows": "1"}}
+    changes |= {("columns", name, "role"): str(Role.IDENTIFIER)} | _unreleased(file, name)
+    file.save(mended(file, changes), request.value("base"))
+    return request.to("columns")
+
+
 def look(request: PageRequest) -> Redirect:
     """Look at the rows, which is recorded."""
     PROFILE.begin(request, request.policy_file())
@@ -142,7 +185,7 @@ def save(request: PageRequest) -> Redirect:
                     changes |= _unreleased(file, name)
         changes |= _declared(request, file, place, name)
     file.save(mended(file, changes), request.value("base"))
-    return request.to("columns")
+    return request.saved("columns")
 
 
 def _declared(request: PageRequest, file: PolicyFile, place: int, name: str) -> dict[Place, Value]:
@@ -218,7 +261,7 @@ PAGE = Page(
     "Columns and roles",
     "How each column can identify or expose a person. You can change every guess.",
     show,
-    {"look": look, "save": save, "dataset": dataset},
+    {"look": look, "save": save, "person": declare_person, "dataset": dataset},
     step=2,
     needs=("policy",),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,18 @@ from numpy.typing import NDArray
 from incrowd.core.cells import Cells
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.reading import canonical
-from incrowd.core.schema import Column
+from incrowd.core.schema import Column, Role
 from incrowd.core.table import Engine, Rows
 from incrowd.errors import IncrowdError, InvalidParameter
-from incrowd.web.studio.grouping import group_changes, groups_of
+from incrowd.web.studio.choices import short_level_name
+from incrowd.web.studio.grouping import group_changes, groups_of, shelves_of
 from incrowd.web.studio.mending import mended
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
+from incrowd.workflows.hierarchies.build import LISTED_KINDS, Built, HierarchyRequest
 from incrowd.workflows.hierarchies.check import Report, check_file, check_policy
+from incrowd.workflows.hierarchies.public_lists import LISTS, from_list
 from incrowd.workflows.policy.columns import delimiter_of
 from incrowd.workflows.policy.edit import Place, Value
 from incrowd.workflows.policy.policy import Policy
@@ -67,10 +72,11 @@ def show(request: PageRequest) -> PageContent:
     """Show one column's levels, as they are or as a form would have them."""
     file = request.policy_file()
     policy = file.policy
-    names = [column.name for column in policy.schema.released]
+    columns = policy.schema.columns
+    names = [column.name for column in columns if column in policy.schema.released or column.role is Role.WITHHELD]
     name = request.value("column") or (names[0] if names else "")
     if name not in names:
-        raise InvalidParameter("this column is not released: change its role first.")
+        raise InvalidParameter("this column identifies people and is not released: change its role first.")
     job = SIZES.job(request, file)
     sizes: Mapping[str, Any] | None = result(job)
     changes, problem, tried = _changes(request, file, name), None, policy
@@ -96,6 +102,8 @@ def show(request: PageRequest) -> PageContent:
         "outside": None if sizes is None else _outside(sizes["report"], name),
         "seen": list(file.seen.what),
         "groups": groups_of(file, name),
+        "shelves": shelves_of(groups_of(file, name) or {}),
+        "lists": {kind: public.about for kind, public in LISTS.items()},
     }
     commands = (command("incrowd", "hierarchy", "check", "--policy", file.name),)
     return PageContent(content, commands=commands, job=foremost(job))
@@ -123,12 +131,13 @@ def _levels(column: Column) -> dict[str, Any]:
     """Return some values with their label on each level; where values are open, the rule alone tells."""
     hierarchy = column.hierarchy
     heights = range(hierarchy.height + 1)
+    heads = [short_level_name(hierarchy, level) for level in heights]
     members = hierarchy.members(0)
     if members is None:
-        return {"heads": list(heights), "rows": [], "more": 0}
+        return {"heads": heads, "rows": [], "more": 0}
     values = canonical(members.take(_places(hierarchy, len(members)))).to_pylist() if len(members) else []
     rows = [[hierarchy.generalize(value, level) or "" for level in heights] for value in values]
-    return {"heads": list(heights), "rows": rows, "more": max(0, len(members) - len(rows))}
+    return {"heads": heads, "rows": rows, "more": max(0, len(members) - len(rows))}
 
 
 def _places(hierarchy: Hierarchy, many: int) -> NDArray[np.int64]:
@@ -158,13 +167,7 @@ def _changes(request: PageRequest, file: PolicyFile, name: str) -> dict[Place, V
     """Return what a form would write: another rule, or a file in ARX's format, with where it comes from."""
     place: Place = ("columns", name, "hierarchy")
     if request.value("file"):
-        path = request.folder.file(request.value("file"))
-        local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
-        mark = delimiter_of(path.read_bytes())
-        rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
-        replaced = (("columns", name, key) for key in ("categories", "bounds", "type", "derived", "public"))
-        gone: dict[Place, Value] = {place: None for place in replaced if file.at(*place) is not None}
-        return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, request.value("source"), file.seen)}
+        return _of_file(file, name, request.folder.file(request.value("file")), request.value("source"))
     kind, steps = request.value("kind"), request.value("steps")
     if not kind or (kind == _kind(file, name) and steps == _steps(file, name)):
         return {}
@@ -173,6 +176,17 @@ def _changes(request: PageRequest, file: PolicyFile, name: str) -> dict[Place, V
     if kind == "none":
         return {place: None, **provenance(name, None, request.value("source"), file.seen)}
     return {place: _rule(kind, steps), **provenance(name, {"hierarchy": {}}, request.value("source"), file.seen)}
+
+
+def _of_file(file: PolicyFile, name: str, path: Path, source: str) -> dict[Place, Value]:
+    """Return what a file in ARX's format changes in a column: it replaces values, bounds and type."""
+    local = path.resolve().relative_to(file.path.resolve().parent).as_posix()
+    mark = delimiter_of(path.read_bytes())
+    rule: dict[str, Any] = {"file": local} | ({} if mark == ";" else {"delimiter": mark})
+    replaced = (("columns", name, key) for key in ("categories", "bounds", "outside", "type", "derived", "public"))
+    gone: dict[Place, Value] = {place: None for place in replaced if file.at(*place) is not None}
+    place: Place = ("columns", name, "hierarchy")
+    return {**gone, place: rule, **provenance(name, {"hierarchy": rule}, source, file.seen)}
 
 
 def _rule(kind: str, steps: str) -> dict[str, Any]:
@@ -206,10 +220,51 @@ def look(request: PageRequest) -> Redirect:
 
 
 def save(request: PageRequest) -> Redirect:
-    """Write the rule into the policy."""
+    """Write the rule into the policy; a dropped file that does not fit is shown with its problems instead."""
     file, name = request.policy_file(), request.value("column")
-    file.save(mended(file, _changes(request, file, name)), request.value("base"))
+    changes = mended(file, _changes(request, file, name))
+    if request.value("dropped") and not _fits(file, changes, _faults(request)):
+        return request.to("hierarchies", column=name, file=request.value("file"))
+    file.save(changes, request.value("base"))
+    return request.saved("hierarchies", column=name)
+
+
+def _fits(file: PolicyFile, changes: Mapping[Place, Value], faults: list[dict[str, Any]] | None) -> bool:
+    try:
+        file.trial(changes)
+    except IncrowdError:
+        return False
+    return not faults
+
+
+def use_list(request: PageRequest) -> Redirect:
+    """Write a public list beside the policy and attach it; a column that waited for public values is released."""
+    file, name = request.policy_file(), request.value("column")
+    kind, step = request.value("list"), request.value("step").lower()
+    if kind not in LISTED_KINDS:
+        raise InvalidParameter("this list does not exist.")
+    steps = (step,) if step and kind != "icd-10" else ()
+    built = from_list(HierarchyRequest(name, kind, steps))
+    path = _stored(request.folder.place(request.folder.name(file.path.parent / "hierarchies")), [kind, *steps], built)
+    changes = _of_file(file, name, path, str(built.public))
+    changes["columns", name, "hierarchy", "public"] = str(built.public)
+    if file.at("columns", name, "role") == str(Role.WITHHELD):
+        changes["columns", name, "role"] = str(Role.QUASI)
+    file.save(mended(file, changes), request.value("base"))
     return request.to("hierarchies", column=name)
+
+
+def _stored(folder: Path, words: Sequence[str], built: Built) -> Path:
+    """Return the file with a list: one that is there already, or a new one."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    content = built.table.text().encode()
+    for number in itertools.count(1):
+        path = folder / f"{'-'.join([*words, *([str(number)] if number > 1 else [])])}.csv"
+        if not path.exists():
+            path.write_bytes(content)
+        if path.read_bytes() == content:
+            return path
+    raise AssertionError(folder)
 
 
 def group(request: PageRequest) -> Redirect:
@@ -235,7 +290,7 @@ PAGE = Page(
     "Hierarchies",
     "How each column is generalized, level by level. Rules must be public, independent of the rows.",
     show,
-    {"look": look, "save": save, "group": group, "vouch": vouch},
+    {"look": look, "save": save, "group": group, "list": use_list, "vouch": vouch},
     step=3,
     needs=("policy",),
 )

@@ -11,10 +11,12 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from incrowd.core.schema import Schema
 from incrowd.drawing.charts import Area, picture, rounded_up, ticks, titles
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search.lattice import LevelSearch
+from incrowd.web.studio.choices import levels_text
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile, provenance
 from incrowd.web.studio.rows import RowAccess
@@ -25,7 +27,7 @@ _LAYER, _RADIUS, _WIDE = 46, 7, 1000
 _SHOWN = 12
 
 
-def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+def hasse(view: LatticeView, schema: Schema, address: Callable[[LatticeNode], str]) -> Markup:
     """Return the diagram of all combinations: the finest at the bottom, an edge where one column rises by one level."""
     layers: dict[int, list[LatticeNode]] = defaultdict(list)
     for node in view.nodes:
@@ -46,7 +48,7 @@ def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
                 )
     for node in view.nodes:
         x, y = at[node.rungs]
-        shapes.append(_dot(node, f"{x:.1f}", y, _words(node, view), address(node)))
+        shapes.append(_dot(node, f"{x:.1f}", y, _words(node, view, schema), address(node)))
     tall = 32 + _LAYER * top
     title = f"All {view.combinations:,} combinations of levels, the finest at the bottom"
     svg = tag(
@@ -58,10 +60,10 @@ def hasse(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
         aria_label=title,
         data_details="",
     )
-    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+    return figure(svg, f"{title}. {_KEY}", _numbers(view, schema))
 
 
-def loss_risk_map(view: LatticeView, address: Callable[[LatticeNode], str]) -> Markup:
+def loss_risk_map(view: LatticeView, schema: Schema, address: Callable[[LatticeNode], str]) -> Markup:
     """Return the combinations that meet the demands on a map: what they lose, and how often links are right."""
     nodes = [node for node in view.nodes if node.choice is not None]
     if not nodes:
@@ -78,11 +80,11 @@ def loss_risk_map(view: LatticeView, address: Callable[[LatticeNode], str]) -> M
         *titles("information loss", "average risk"),
     ]
     for node, loss, risk in sorted(zip(nodes, losses, risks, strict=True), key=lambda item: item[0].best):
-        shapes.append(_dot(node, area.x(loss), area.y(risk), _words(node, view), address(node)))
+        shapes.append(_dot(node, area.x(loss), area.y(risk), _words(node, view, schema), address(node)))
     title = f"{len(nodes):,} combinations by information loss and average risk"
     kind = picture(title, *shapes)
     svg = Markup(str(kind).replace("<svg ", '<svg data-details="" ', 1))  # noqa: S704 - escaped by construction
-    return figure(svg, f"{title}. {_KEY}", _numbers(view))
+    return figure(svg, f"{title}. {_KEY}", _numbers(view, schema))
 
 
 _KEY = "Filled: meets the criteria; ringed: minimal; largest: least loss. Click a combination for details."
@@ -101,21 +103,25 @@ def _class(node: LatticeNode) -> str:
     return " ".join(["node", *(name for name, there in marks if there)])
 
 
-def _words(node: LatticeNode, view: LatticeView) -> str:
-    levels = ", ".join(f"{name} {rung}" for name, rung in zip(view.names, node.rungs, strict=True))
+def _levels(node: LatticeNode, view: LatticeView, schema: Schema) -> str:
+    levels = dict(zip(view.names, node.rungs, strict=True)) if node.choice is None else node.choice.levels
+    return levels_text(schema, levels)
+
+
+def _words(node: LatticeNode, view: LatticeView, schema: Schema) -> str:
+    levels = _levels(node, view, schema)
     if node.choice is None:
         return f"{levels}: does not meet the criteria"
-    levels = ", ".join(f"{name} {level}" for name, level in node.choice.levels.items())
     return f"{levels}: loss {node.choice.loss:.4g}, {node.choice.suppressed:,} rows suppressed"
 
 
-def _numbers(view: LatticeView) -> Markup:
+def _numbers(view: LatticeView, schema: Schema) -> Markup:
     """Return the minimal combinations and the best, in numbers."""
     nodes = [node for node in view.nodes if node.choice is not None and (node.minimal or node.best)]
     nodes.sort(key=lambda node: math.inf if node.choice is None else node.choice.loss)
     rows = [
         [
-            ", ".join(f"{name} {level}" for name, level in node.choice.levels.items()),
+            levels_text(schema, node.choice.levels),
             f"{node.choice.loss:.4g}",
             f"{node.choice.suppressed:,}",
             f"{node.choice.smallest or 0:,}",
@@ -157,18 +163,18 @@ def show(request: PageRequest) -> PageContent:
     }
     pictures = {}
     if view is not None:
-        by_name = {_name(node): node for node in view.nodes}
+        schema, by_name = file.policy.schema, {_name(node): node for node in view.nodes}
         content["view"] = {"rows": view.rows, "combinations": view.combinations, "whole": view.whole}
         content["view"] |= {"judged": len(view.nodes), "minimal": sum(node.minimal for node in view.nodes)}
         chosen = by_name.get(request.value("node")) or view.best
-        content["node"] = None if chosen is None else _plain(chosen, view)
-        content["pins"] = [_plain(by_name[pin], view) for pin in pins if pin in by_name]
+        content["node"] = None if chosen is None else _plain(chosen, view, schema)
+        content["pins"] = [_plain(by_name[pin], view, schema) for pin in pins if pin in by_name]
 
         def address(node: LatticeNode) -> str:
             words = {"policy": file.name, "node": _name(node), "pins": ",".join(pins)}
             return f"/lattice?{urlencode({name: value for name, value in words.items() if value})}#node"
 
-        pictures["picture"] = hasse(view, address) if view.whole else loss_risk_map(view, address)
+        pictures["picture"] = hasse(view, schema, address) if view.whole else loss_risk_map(view, schema, address)
     lines = (command("incrowd", "plan", "--policy", file.name, "--minimal", "--frontier"),)
     return PageContent(content, pictures, lines, foremost(job))
 
@@ -177,10 +183,11 @@ def _name(node: LatticeNode) -> str:
     return ".".join(map(str, node.rungs))
 
 
-def _plain(node: LatticeNode, view: LatticeView) -> dict[str, Any]:
+def _plain(node: LatticeNode, view: LatticeView, schema: Schema) -> dict[str, Any]:
     choice = None if node.choice is None else {**asdict(node.choice), "risk": view.risk(node.choice)}
     levels = dict(zip(view.names, node.rungs, strict=True)) if node.choice is None else dict(node.choice.levels)
-    return {"name": _name(node), "levels": levels, "choice": choice, "minimal": node.minimal, "best": node.best}
+    words = {"name": _name(node), "words": _levels(node, view, schema)}
+    return words | {"levels": levels, "choice": choice, "minimal": node.minimal, "best": node.best}
 
 
 def look(request: PageRequest) -> Redirect:

@@ -17,12 +17,14 @@ from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, co
 from incrowd.web.studio.policy_file import PolicyFile, RowAccessLog
 from incrowd.web.studio.rows import PROFILE
 from incrowd.web.studio.sessions import UPLOAD
+from incrowd.workflows.imports.imports import read_project
 from incrowd.workflows.policy.document import read_document
-from incrowd.workflows.profile.draft_policy import draft, write_draft
-from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest, Origin
+from incrowd.workflows.profile.draft_policy import draft, origin_of, write_draft
+from incrowd.workflows.profile.draft_text import DraftGoal, DraftPeriod, DraftRequest
 from incrowd.workflows.profile.profile import TableProfile, profile
 
-_SHOWN = 6
+_SHOWN = 5
+_PROJECT = ".deid"
 _SINGLE = ("encoding", "delimiter", "decimal", "thousands", "sheet", "header_row")
 _SEVERAL = ("dates", "nulls")
 _OPTIONS = (*_SINGLE, *_SEVERAL)
@@ -31,11 +33,19 @@ _MARKS = {"tab": "\t", "space": " "}
 
 def show(request: PageRequest) -> PageContent | Redirect:
     """Show what is in the folder, or how one table of it is read."""
+    if request.value("data").lower().endswith(_PROJECT):
+        project = {"name": request.folder.name(request.table()), "into": _free_folder(request, request.table()).name}
+        line = command("incrowd", "import", str(project["name"]), "--out", str(project["into"]))
+        return PageContent({"reading": None, "project": project, "most": UPLOAD}, commands=(line,))
     if request.value("data"):
         return _reading(request)
     folder = request.folder
     content = {
-        "tables": [{"name": name, "size": folder.file(name).stat().st_size} for name in folder.tables()],
+        "project": None,
+        "tables": [
+            {"name": name, "size": folder.file(name).stat().st_size}
+            for name in (*folder.tables(), *folder.named((_PROJECT,)))
+        ],
         "policies": [_policy(request, name) for name in folder.policies()],
         "releases": folder.releases(),
         "most": UPLOAD,
@@ -80,7 +90,7 @@ def _reading(request: PageRequest) -> PageContent | Redirect:
         "period": request.value("period"),
     }
     line = command("incrowd", "profile", name, *_words(request), "--write", target)
-    return PageContent({"reading": reading, "most": UPLOAD}, commands=(line,), job=foremost(job))
+    return PageContent({"reading": reading, "project": None, "most": UPLOAD}, commands=(line,), job=foremost(job))
 
 
 @dataclass(frozen=True)
@@ -156,7 +166,8 @@ def write(request: PageRequest) -> Redirect:
 
     def work(tell: Tell) -> PolicyFile:
         profiled, read = limited(profiled_file, path, options, tell=tell)
-        origin = Origin(Path(os.path.relpath(path, target.parent)).as_posix(), policy_keys(read))
+        address = Path(os.path.relpath(path, target.parent)).as_posix()
+        origin = origin_of(profiled, address, policy_keys(read))
         write_draft(draft(profiled, origin, wish).text, target)
         file = PolicyFile(target, request.folder.name(target), request.folder.root)
         file.seen.add(PROFILE.what)
@@ -166,6 +177,26 @@ def write(request: PageRequest) -> Redirect:
     request.job(_key(request, path), f"Reading every row of {request.value('data')}", work)
     parameters = {name: request.value(name) for name in (*_OPTIONS, "period") if request.value(name)}
     return request.to("open", data=request.value("data"), drafted="1", **parameters)
+
+
+def bring(request: PageRequest) -> Redirect:
+    """Import a project of ARX into a new folder beside it, read in a worker as every file of others."""
+    path = request.table()
+    target = _free_folder(request, path)
+    limited(_imported, path, target)
+    return request.to("columns", policy=request.folder.name(target / "policy.yaml"), data="")
+
+
+def _imported(path: Path, target: Path) -> None:
+    read_project(path).write(target)
+
+
+def _free_folder(request: PageRequest, path: Path) -> Path:
+    """Return where a project goes: a folder after its name, numbered if that is taken."""
+    number, folder = 2, path.with_name(path.stem)
+    while folder.exists():
+        folder, number = path.with_name(f"{path.stem}-{number}"), number + 1
+    return request.folder.place(request.folder.name(folder))
 
 
 def _key(request: PageRequest, path: Path) -> str:
@@ -191,6 +222,6 @@ PAGE = Page(
     "Open data",
     "Choose a table, check how it is read, and draft its policy.",
     show,
-    {"write": write},
+    {"write": write, "import": bring},
     step=1,
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from incrowd.core.schema import Role
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.plan.routes import TITLES, RouteNeeds, release_of, routes_of
-from incrowd.workflows.policy.edit import Place, Value
+from incrowd.workflows.policy.edit import Place, Value, edited
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.profile.draft_text import BUDGET, DraftGoal, IntendedUse, Readers
 
@@ -59,6 +61,7 @@ def show(request: PageRequest) -> PageContent:
         "use": str(needs.use),
         "readers": "" if needs.readers is None else str(needs.readers),
         "offers": offers,
+        "waiting": [_waiting(file, name) for name in needs.keep if file.at("columns", name, "role") == Role.WITHHELD],
         "recommended": None if routes.recommended is None else TITLES[routes.recommended],
         "reason": routes.reason,
         "others": [
@@ -86,6 +89,21 @@ def _keepable(file: PolicyFile, needs: RouteNeeds) -> list[dict[str, Any]]:
         if role not in ("identifier", "household"):
             columns.append({"place": place, "name": name, "withheld": role == "withheld", "keep": name in needs.keep})
     return columns
+
+
+def _waiting(file: PolicyFile, name: str) -> dict[str, str]:
+    """Return a column that must stay and is not released now, with what its data holder has to do first."""
+    clean = file.at("columns", name, "clean") or {}
+    check = ["check its cleaning"] if clean.get("derived") and not clean.get("confirmed") else []
+    parts = [file.at("columns", name), file.at("columns", name, "hierarchy")]
+    derived = any(isinstance(part, dict) and part.get("derived") and not part.get("public") for part in parts)
+    bare = not check and not derived
+    words = [
+        *check,
+        *(["name the public source of its values"] if derived else []),
+        *(["choose its role"] if bare else []),
+    ]
+    return {"name": name, "words": " and ".join(words)}
 
 
 def _needs(request: PageRequest, file: PolicyFile) -> RouteNeeds:
@@ -124,20 +142,32 @@ def choose(request: PageRequest) -> Redirect:
         raise InvalidParameter("this output does not exist.")
     sections = _sections(request, file, goal)
     changes: dict[Place, Value] = {(name,): sections.get(name) for name in ("release", "queries")}
-    reason = request.value("reason")
+    reason, uncharged = request.value("reason"), find_book(file.policy) is None
+    if uncharged:  # else the dataset has a unit of privacy for good
+        changes |= _counted(file, goal, changes)
     if goal in _FORM_ONLY:
         if not reason:
             raise InvalidParameter("this release has no epsilon, so the budget owner must give a reason.")
         changes["budget",] = {"unbounded": reason}
     elif file.at("budget", "unbounded") is not None or file.at("budget") is None:
         changes["budget",] = {name: _budget(loss) for name, loss in _loss(file).items()}
-    if find_book(file.policy) is not None:  # the ledger has read the budget: only a grant changes it now
+    if not uncharged:  # the ledger has read the budget: only a grant changes it now
         changes.pop(("budget",), None)
-    file.save(
-        {place: value for place, value in changes.items() if value or file.at(*place) is not None},
-        request.value("base"),
-    )
+    there = {place: value for place, value in changes.items() if value or file.at(*place) is not None}
+    text = edited(file.text, {("budget",): None}) if ("budget",) in there else file.text  # with what was said of it
+    file.write(edited(text, there), request.value("base"))
     return request.to("policy" if goal == "queries" else "workbench" if goal == "model" else "plan")
+
+
+def _counted(file: PolicyFile, goal: str, changes: Mapping[Place, Value]) -> dict[Place, Value]:
+    """Return what changes with a table with totals: it counts every row, and merges those of one person in a cell."""
+    person, holding = file.at("dataset", "unit", "column"), file.at("release", "holding")
+    release = changes.get(("release",))
+    if goal == "table" and person and isinstance(release, Mapping):
+        return {("dataset", "unit"): None, ("release",): {**release, "holding": str(person)}}
+    if goal != "table" and holding and not person:
+        return {("dataset", "unit"): {"column": str(holding), "max_rows": "1"}}
+    return {}
 
 
 def route(request: PageRequest) -> Redirect:

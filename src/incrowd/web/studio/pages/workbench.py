@@ -14,10 +14,22 @@ from typing import Any
 from markupsafe import Markup
 
 from incrowd.core.rounding import exact, float_up
+from incrowd.core.schema import Schema
 from incrowd.core.words import short_down, short_up
 from incrowd.drawing.markup import figure, table, tag
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
-from incrowd.web.studio.choices import criteria, criteria_changes, level_name, table_columns, tabled, tabled_changes
+from incrowd.web.studio.choices import (
+    PROTECTIONS,
+    criteria,
+    criteria_changes,
+    level_name,
+    levels_text,
+    protection,
+    protection_changes,
+    table_columns,
+    tabled,
+    tabled_changes,
+)
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.payments import pay, payment_key
@@ -37,6 +49,8 @@ SLIDERS: dict[str, tuple[str, str]] = {
     "delta": ("δ, failure probability", "1e-12 1e-11 1e-10 1e-9 1e-8 1e-7 1e-6 1e-5"),
     "rate": ("sampling rate", "1/20 1/10 1/5 1/4 1/3 2/5 1/2 3/5 2/3 3/4 4/5 9/10"),
     "k": ("k, minimum size of a class", "2 3 5 7 10 15 20 25 30 40 50 75 100 150 200"),
+    "minimum": ("the smallest count that is published", "2 3 4 5 6 8 10 11 15 20 30 50"),
+    "base": ("the base of rounded numbers", "3 5 7 10 11 20 50"),
     "noise_epsilon": ("ε of the noise on small counts", "0.1 0.2 0.5 1 1.5 2 3 5"),
     "choosing": ("ε for choosing levels, part of ε", "0.01 0.02 0.05 0.1 0.15 0.2 0.3 0.5"),
 }
@@ -64,6 +78,8 @@ def show(request: PageRequest) -> PageContent:
         "lowest": file.at("release", "levels") is None and file.at("release", "lowest") is not None,
         "criteria": criteria(request, file),
         "tabled": tabled(request, file),
+        "protection": protection(request, file),
+        "protections": PROTECTIONS,
         "outcome": None if planned is None else _outcome(planned),
         "problem": problem,
         "changed": bool(changes),
@@ -136,7 +152,7 @@ def _changes(request: PageRequest, file: PolicyFile) -> dict[Place, Value]:
         changes |= provenance(name, file.at("columns", name), request.value("source"), file.seen)
     if moved and file.at("release", "chosen") is not None:
         changes["release", "chosen"] = None  # these are no longer the levels that the look chose
-    return changes | criteria_changes(request, file) | tabled_changes(request, file)
+    return changes | criteria_changes(request, file) | tabled_changes(request, file) | protection_changes(request, file)
 
 
 def _outcome(planned: Forecast) -> dict[str, Any]:
@@ -224,7 +240,7 @@ def save(request: PageRequest) -> Redirect:
     """Write the numbers into the policy."""
     file = request.policy_file()
     file.save(_changes(request, file), request.value("base"))
-    return request.to("workbench")
+    return request.saved("workbench")
 
 
 def _look_key(file: PolicyFile) -> str:
@@ -271,17 +287,18 @@ def _looked(job: Job | None) -> dict[str, Any] | None:
         "epsilon": str(looked.chosen.epsilon),
         "entry": looked.chosen.entry,
         "best": looked.result.place,
-        "choices": [_choice(estimate) for estimate in looked.result.estimates],
+        "choices": [_choice(estimate, looked.policy.schema) for estimate in looked.result.estimates],
     }
 
 
-def _choice(estimate: Any) -> dict[str, Any]:
+def _choice(estimate: Any, schema: Schema) -> dict[str, Any]:
     plain: Mapping[str, Any] = {name: getattr(estimate, name) for name in ("low", "high", "draw", "detail", "k")}
     return {
         **plain,
         "kept": estimate.expected,
         "rate": str(estimate.rate),
         "levels": dict(estimate.levels),
+        "words": levels_text(schema, estimate.levels),
         "useless": estimate.useless,
     }
 

@@ -39,7 +39,11 @@ each("[data-drop]", (zone) => {
     request.upload.onprogress = (event) => (bar.value = (100 * event.loaded) / Math.max(1, event.total));
     request.onload = () => {
       const reply = JSON.parse(request.responseText || "{}");
-      if (request.status === 200) {
+      const form = $("form", zone);
+      if (request.status === 200 && form) {
+        form.elements.file.value = reply.name;
+        form.submit();
+      } else if (request.status === 200) {
         location.assign(zone.dataset.next + encodeURIComponent(reply.name));
       } else {
         bar.hidden = true;
@@ -99,6 +103,18 @@ each("form[data-once]", (form) =>
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
 });
+
+// Changes of a form that are not saved yet: a bar says so, and the browser asks before it leaves the page.
+const unsaved = new Set();
+each("form[data-edits]", (form) => {
+  const bar = $(".unsaved", form);
+  form.addEventListener("input", () => {
+    unsaved.add(form);
+    bar.hidden = false;
+  });
+  form.addEventListener("submit", () => unsaved.delete(form));
+});
+addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
 
 // A button that spends waits for the name of the dataset.
 each("[data-typed]", (input) => {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -16,11 +18,18 @@ _EVIDENCE = 2
 _ENDLESS = np.iinfo(np.int64).max // 2**20
 ALL = "(all lines)"
 """The label of a total that the file does not have."""
+REST = "(the rest)"
+"""The label of what the lines “of which” leave of the line above them, where they are not all of it."""
+_OF_WHICH = re.compile(
+    r"\W*(of which|of whom|including|thereof|darunter|davon|dont|di cui|de los cuales|de las cuales|de ellos|dos quais|"
+    r"waarvan|heraf|herav|därav|w tym|z toho|z čeho|joista|ebből|din care|od toga|od tega|из них|в том числе)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The lines of one axis: labels, and bounds of their cells, a row for each line (−1: no upper bound)."""
+    """The lines of one axis: labels, and bounds of their cells, a row for each line (`NO_BOUND`: no upper one)."""
 
     column: str
     labels: tuple[str, ...]
@@ -42,7 +51,7 @@ class Lines:
 
     def axis(self) -> tuple[TableAxis, list[int | None]]:
         """Return the axis with every total above its lines, and for each of its nodes the line of the file, or None."""
-        tops = _by_depth(self._depths) or self._by_codes() or self._by_sums()
+        tops = self._tops()
         if len(tops) > 1:
             named = [top for top in tops if is_total(self.labels[top.line or 0]) and not top.parts]
             if len(named) == 1:
@@ -53,8 +62,25 @@ class Lines:
         places: list[int | None] = []
         for node, parent in root.walk(-1, places):
             parents.append(parent)
-            labels.append(ALL if node.line is None else self.labels[node.line].strip() or "(blank)")
+            missing = ALL if parent < 0 else REST
+            labels.append(missing if node.line is None else self.labels[node.line].strip() or "(blank)")
         return TableAxis(self.column, tuple(_numbered(labels)), tuple(parents)), places
+
+    def _tops(self) -> list[Node]:
+        """Return the lines that lie under no other, with those under them."""
+        parts = [place for place, label in enumerate(self.labels) if place and _OF_WHICH.match(label)]
+        if not parts:
+            return _by_depth(self._depths) or self._by_codes() or self._by_sums()
+        rest = [place for place in range(len(self.labels)) if place not in parts]
+        others = Lines(self.column, tuple(self.labels[place] for place in rest), self.low[rest], self.high[rest])
+        tops = [top.renumbered(rest) for top in others._tops()]
+        inner = {node.line: node for top in tops for node, _ in top.walk(-1, [])}
+        for line, after in pairwise([*rest, len(self.labels)]):
+            own = range(line + 1, after)
+            if own and not inner[line].parts:  # else they overlap with its other parts
+                whole = bool(self.add_up(line, own))
+                inner[line].parts.extend([*map(Node, own), *([] if whole else [Node(None)])])
+        return tops
 
     @property
     def _depths(self) -> list[int]:
@@ -107,6 +133,10 @@ class Node:
 
     line: int | None
     parts: list[Node] = field(default_factory=list)
+
+    def renumbered(self, lines: Sequence[int]) -> Node:
+        """Return the same with other numbers of lines."""
+        return Node(None if self.line is None else lines[self.line], [part.renumbered(lines) for part in self.parts])
 
     def walk(self, parent: int, places: list[int | None]) -> Iterator[tuple[Node, int]]:
         """Yield every line after the one above it, with the place of that one; `places` collects the lines."""

@@ -6,10 +6,9 @@ column of numbers, and a row for each cell.
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import takewhile
@@ -17,24 +16,22 @@ from math import lcm
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.table import DEFAULTS, SourceOptions
-from incrowd.engines.readers.dialect import byte_stream, dialect, split
-from incrowd.engines.readers.guess import guessed_options
-from incrowd.engines.readers.sources import find_format, open_source
-from incrowd.errors import InvalidParameter, SourceUnreadable
+from incrowd.errors import InvalidParameter
+from incrowd.workflows.check.published.layout import NO_NAME, PublishedLayout, layout_of
 
 Whole = NDArray[np.int64]
 
-NO_BOUND = -1
+NO_BOUND = np.iinfo(np.int64).min
+_NO_LEAST = -(2**42)
+"""The lower bound of a hidden number where negative ones are shown."""
 MOST_CELLS = 100_000
 """The most cells of a published table that is read."""
-_MOST_BYTES = 1 << 26
 _GLANCE = 1 << 20
 """The largest file that is looked at as a table of counts without being called one."""
-_MOST_AXES = 3
+_MOST_AXES = 4
 _HIDDEN = frozenset(
     ("", "*", "**", "***", ".", "..", "...", "…", "•", ":", ":c", "/", "#", "?", "x", "xx", "c", "s", "d", "(c)", "(s)")
 ) | frozenset(("(d)", "n/a", "na", "n.a.", "suppressed", "confidential", "geheim", "g", "secret", "vertrouwelijk"))
@@ -48,7 +45,7 @@ _SPACES = dict.fromkeys(map(ord, "\u00a0\u2009\u202f\u2007"), " ")
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?")
 _FLAG = re.compile(r"(?<=\d)\s*(?:[bdefinprsuz]{1,2}|\([a-z0-9]\)|[†‡¹²³])$")
 """What offices write behind a number: provisional, revised, estimated, or the sign of a footnote."""
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:[., '’]\d{3})+")
+_THOUSANDS = re.compile(r"([+-]?\d{1,3}(?:([., '’])\d{3})(?:\2\d{3})*)(?:(?!\2)[.,](\d+))?")
 _BELOW = re.compile(
     r"(<|≤|<=|under|below|less than|fewer than|unter|weniger als|moins de|menos de|minder dan|meno di)\s*(\d+)",
     re.IGNORECASE,
@@ -113,8 +110,8 @@ def read_cell(text: str | None) -> Shown | None:
         return Shown(None, None, plain, dash=True)
     if plain.casefold() in _HIDDEN:
         return Shown(None, None, plain or "blank")
-    if _THOUSANDS.fullmatch(plain):
-        value = Fraction(re.sub(r"[., '’]", "", plain))
+    if parts := _THOUSANDS.fullmatch(plain):
+        value = Fraction(re.sub(r"[., '’]", "", parts[1]) + f".{parts[3] or 0}")
         return Shown(value, value)
     if _NUMBER.fullmatch(plain):
         value = Fraction(plain.replace(",", "."))
@@ -133,8 +130,9 @@ def read_cell(text: str | None) -> Shown | None:
 class PublishedCounts:
     """The cells of a table by the labels of its axes: bounds in units of 1/`scale`, and the marks of hidden ones.
 
-    `high` is −1 where there is no upper bound.  `dashes` are cells with a dash, or rows that a long table does not
-    have: zeros or hidden numbers, which only the sums can tell.
+    `high` is `NO_BOUND` where there is no upper bound.  `dashes` are cells with a dash, or rows that a long table does
+    not have: zeros or hidden numbers, which only the sums can tell.  `absent` are combinations of labels that a
+    crosstab has no cell for: nobody hides them.
     """
 
     axes: tuple[str, ...]
@@ -143,39 +141,51 @@ class PublishedCounts:
     high: Whole
     marks: NDArray[np.object_]
     dashes: NDArray[np.bool_]
+    absent: NDArray[np.bool_]
     scale: int
     notes: tuple[str, ...]
+    shares: tuple[str, ...] = ()
 
     @property
     def visible(self) -> NDArray[np.bool_]:
         """Which cells show their number."""
-        return np.asarray((self.low == self.high) & ~self.dashes)
+        return np.asarray((self.low == self.high) & ~self.dashes & ~self.absent)
+
+    @property
+    def signed(self) -> bool:
+        """Whether a negative number is shown."""
+        return bool(np.any(self.low[self.visible] < 0))
 
     @property
     def counts(self) -> bool:
         """Whether all numbers are whole and none is negative."""
-        return self.scale == 1 and not np.any(self.low[self.visible] < 0)
+        return self.scale == 1 and not self.signed
 
 
 def read_published(source: str, options: SourceOptions = DEFAULTS, value: str | None = None) -> PublishedCounts:
     """Read a crosstab or a long table; `value` names the column of numbers of a long one."""
-    names, columns = _grid(source, replace(guessed_options(source, options), nulls=(), decimal=None, thousands=None))
-    if len(names) < 2 or not columns[0]:
+    layout = layout_of(source, options, _exact)
+    if len(layout.columns) < 2 or not layout.columns[0]:
         raise InvalidParameter("this is not a table of counts: it needs a column of labels and a column of numbers.")
-    names, columns = _without_attributes(names, columns)
+    layout = _without_attributes(layout)
+    names = layout.names
     value = _SDMX_VALUE if value is None and _SDMX_VALUE in names else value
-    columns, notes = _without_headings(columns)
-    numeric = _numeric(columns)
+    numeric = _numeric(layout.columns)
     if value is not None:
         if value not in names:
             raise InvalidParameter(f"there is no column {value!r}: it has {', '.join(names)}.")
-        return _long(names, columns, names.index(value), notes)
+        return _long(layout, names.index(value))
     if not numeric:
         raise InvalidParameter("this is not a table of counts: no column has numbers or symbols only.")
     last = numeric[-1]
-    if len(numeric) == 1 or (_COUNTS.fullmatch(names[last].strip().casefold()) and _distinct(columns, last)):
-        return _long(names, columns, last, notes)
-    return _crosstab(names, columns, numeric, notes)
+    if len(numeric) == 1 or (_COUNTS.fullmatch(names[last].strip().casefold()) and _distinct(layout.columns, last)):
+        return replace(_long(layout, last), shares=layout.shares)
+    return replace(_crosstab(layout, numeric), shares=layout.shares)
+
+
+def _exact(text: str | None) -> bool:
+    cell = read_cell(text)
+    return cell is not None and cell.number
 
 
 def looks_published(source: str, options: SourceOptions = DEFAULTS) -> PublishedCounts | None:
@@ -195,45 +205,17 @@ def looks_published(source: str, options: SourceOptions = DEFAULTS) -> Published
     return table if totals == len(table.labels) or (totals and marked) else None
 
 
-def _grid(source: str, options: SourceOptions) -> tuple[list[str], list[list[str | None]]]:
-    """Return the names of the columns and their cells; in text, lines of titles and notes may be shorter."""
-    path = Path(source)
-    if not path.is_file() or find_format(path, options.format) != "csv":
-        opened = open_source(source, replace(options, guesses=()))
-        table = pa.Table.from_batches(list(opened.batches(opened.names)))
-        return list(opened.names), [column.to_pylist() for column in table.columns]
-    form = dialect(path, options)
-    with byte_stream(path) as stream:
-        stream.read(form.mark)
-        try:
-            text = stream.read(_MOST_BYTES).decode(form.encoding, errors="replace")
-        except OSError:  # a compressed file that was cut off
-            raise SourceUnreadable(f"{source} cannot be read to its end: it is damaged.") from None
-    records = [record for record in split(io.StringIO(text, newline=""), form.delimiter, form.quote) if any(record)]
-    width = len(form.names)
-    rows = [[*record, *[""] * width][:width] for record in records[1:]]
-    return list(form.names), [[row[place] for row in rows] for place in range(width)]
-
-
-def _without_attributes(names: list[str], columns: list[list[str | None]]) -> tuple[list[str], list[list[str | None]]]:
+def _without_attributes(layout: PublishedLayout) -> PublishedLayout:
     """Return SDMX-CSV without columns that are not labels of cells, and those with the same code in every row."""
-    if _SDMX_VALUE not in names:
-        return names, columns
-    labels = [
-        (name, column)
-        for name, column in zip(names, columns, strict=True)
-        if name == _SDMX_VALUE or (name.upper() not in _SDMX_NOTES and len(set(column)) > 1)
-    ]
-    return [name for name, _ in labels], [column for _, column in labels]
-
-
-def _without_headings(columns: list[list[str | None]]) -> tuple[list[list[str | None]], tuple[str, ...]]:
-    """Return the columns without lines that have a label and nothing else: titles, headings and footnotes."""
-    full = [any((cell or "").strip() for cell in line[1:]) for line in zip(*columns, strict=True)]
-    dropped = len(full) - sum(full)
-    note = f"{dropped} {'line' if dropped == 1 else 'lines'} without any number or symbol: read as headings or notes"
-    lines = [[cell for cell, whole in zip(column, full, strict=True) if whole] for column in columns]
-    return lines, (note,) if dropped else ()
+    if _SDMX_VALUE not in layout.names:
+        return layout
+    return layout.select(
+        [
+            place
+            for place, (name, column) in enumerate(zip(layout.names, layout.columns, strict=True))
+            if name == _SDMX_VALUE or (name.upper() not in _SDMX_NOTES and len(set(column)) > 1)
+        ]
+    )
 
 
 def _numeric(columns: Sequence[Sequence[str | None]]) -> list[int]:
@@ -254,27 +236,83 @@ def _distinct(columns: Sequence[Sequence[str | None]], value: int) -> bool:
     return repeated and len(set(zip(*labels, strict=True))) == len(labels[0])
 
 
-def _crosstab(
-    names: list[str], columns: list[list[str | None]], numeric: list[int], notes: tuple[str, ...]
-) -> PublishedCounts:
+def _crosstab(layout: PublishedLayout, numeric: list[int]) -> PublishedCounts:
+    names, columns = layout.names, layout.columns
     labels = list(takewhile(lambda place: place not in numeric, range(len(names))))
     if sorted([*labels, *numeric]) != list(range(len(names))):
         other = next(names[place] for place in range(len(names)) if place not in numeric and place not in labels)
         raise InvalidParameter(f"column {other!r} holds text between numbers. Remove it, or name the numbers: --value.")
-    rows = [(tuple(_label(columns[place][line]) for place in labels)) for line in range(len(columns[0]))]
-    cells = {(*row, names[place]): columns[place][line] for line, row in enumerate(rows) for place in numeric}
+    rows = _sides([tuple(_label(columns[place][line]) for place in labels) for line in range(len(columns[0]))], layout)
+    heads = _heads([layout.heads[place] for place in numeric])
+    cells = {
+        (*row, *head): columns[place][line]
+        for line, row in enumerate(rows)
+        for head, place in zip(heads, numeric, strict=True)
+    }
     if len(cells) < len(rows) * len(numeric):
         raise InvalidParameter(f"the line {_twice(rows)} occurs twice: give every line of the table another label.")
-    return _table((*(names[place] for place in labels), "columns"), cells, notes)
+    beside = [names[place] for place in labels]
+    beside = [*(["groups"] if len(rows[0]) > len(labels) else []), *beside]
+    return _table((*beside, *("columns", "columns below")[: len(heads[0])]), cells, layout.notes, whole=False)
 
 
-def _long(names: list[str], columns: list[list[str | None]], value: int, notes: tuple[str, ...]) -> PublishedCounts:
+def _heads(heads: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the labels above each column of numbers; of two lines, a total without a second one has its name."""
+    if len(heads[0]) == 1:
+        return list(heads)
+    sides = [_with_total(labels) for labels in zip(*heads, strict=True)]
+    varied = [labels for labels in sides if len(set(labels)) > 1] or sides[:1]
+    return list(zip(*varied, strict=True))
+
+
+def _with_total(labels: Sequence[str]) -> list[str]:
+    """Return labels with the name of the total in place of empty ones."""
+    total = next((label for label in labels if is_total(label)), NO_NAME)
+    return [label or total for label in labels]
+
+
+def _sides(rows: list[tuple[str, ...]], layout: PublishedLayout) -> list[tuple[str, ...]]:
+    """Return the labels of each line; where lines repeat, a label stands for the lines under it, too.
+
+    It does if the cells below it are empty, if it is a heading, or if the lines below it are indented.
+    """
+    if len(set(rows)) == len(rows):
+        return rows
+    if len(rows[0]) > 1:
+        filled, last = list[tuple[str, ...]](), rows[0]
+        for row in rows:
+            blank = [not any(part.strip() for part in row[: place + 1]) for place in range(len(row) - 1)]
+            last = (*(old if empty else new for old, new, empty in zip(last, row, blank, strict=False)), row[-1])
+            filled.append(last)
+        return filled
+    groups = _groups([row[0] for row in rows], dict(layout.headings))
+    if groups is None:
+        return rows
+    return list(zip(*map(_with_total, zip(*groups, strict=True)), strict=True))
+
+
+def _groups(labels: Sequence[str], headings: Mapping[int, str]) -> list[tuple[str, str]] | None:
+    """Return the group of each line and its label in it, which is empty where the line is its group's own."""
+    indented = any(label[:1].isspace() for label in labels)
+    if not indented and not headings:
+        return None
+    groups, group = list[tuple[str, str]](), ""
+    for line, label in enumerate(labels):
+        group = headings.get(line, group)
+        own = indented and not label[:1].isspace()
+        group = label.strip() if own else group
+        groups.append((group, "" if own else label.strip()))
+    return groups
+
+
+def _long(layout: PublishedLayout, value: int) -> PublishedCounts:
+    names, columns = layout.names, layout.columns
     labels = [place for place in range(len(names)) if place != value]
     rows = [tuple(_label(columns[place][line]) for place in labels) for line in range(len(columns[0]))]
     cells = dict(zip(rows, columns[value], strict=True))
     if len(cells) < len(rows):
         raise InvalidParameter(f"the cell {_twice(rows)} occurs twice: this is not a table of counts.")
-    return _table(tuple(names[place] for place in labels), cells, notes)
+    return _table(tuple(names[place] for place in labels), cells, layout.notes, whole=True)
 
 
 def _label(cell: str | None) -> str:
@@ -285,7 +323,10 @@ def _twice(rows: Sequence[tuple[str, ...]]) -> str:
     return ", ".join(Counter(rows).most_common(1)[0][0])
 
 
-def _table(axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], notes: tuple[str, ...]) -> PublishedCounts:
+def _table(
+    axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], notes: tuple[str, ...], *, whole: bool
+) -> PublishedCounts:
+    """Return the table of these cells; `whole` is whether each other combination of labels is a cell, too."""
     if len(axes) > _MOST_AXES:
         raise InvalidParameter(f"the table has {len(axes)} columns of labels, and {_MOST_AXES} are the most.")
     labels = tuple(tuple(dict.fromkeys(place[axis] for place in cells)) for axis in range(len(axes)))
@@ -296,12 +337,15 @@ def _table(axes: tuple[str, ...], cells: dict[tuple[str, ...], str | None], note
     read = {tuple(places[axis][label] for axis, label in enumerate(key)): _need(text) for key, text in cells.items()}
     scale = lcm(*(bound.denominator for cell in read.values() for bound in (cell.low, cell.high) if bound is not None))
     low, high = np.zeros(shape, np.int64), np.full(shape, NO_BOUND, np.int64)
-    marks, dashes = np.full(shape, "not listed", object), np.ones(shape, np.bool_)
+    marks, dashes, absent = np.full(shape, "not listed", object), np.full(shape, whole), np.full(shape, not whole)
     for place, cell in read.items():
         low[place] = 0 if cell.low is None else int(cell.low * scale)
         high[place] = NO_BOUND if cell.high is None else int(cell.high * scale)
-        marks[place], dashes[place] = cell.mark, cell.dash
-    return PublishedCounts(axes, labels, low, high, marks, dashes, scale, notes)
+        marks[place], dashes[place], absent[place] = cell.mark, cell.dash, False
+    table = PublishedCounts(axes, labels, low, high, marks, dashes, absent, scale, notes)
+    if not table.signed:
+        return table
+    return replace(table, low=np.where(~table.visible & (low == 0), _NO_LEAST, low))
 
 
 def _need(text: str | None) -> Shown:

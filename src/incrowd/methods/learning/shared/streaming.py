@@ -1,9 +1,9 @@
-"""Streaming: a classifier from a fresh secret sample of rows in each round; only the sample is ever held."""
+"""Streaming: a model from a fresh secret sample of rows in each round; only the sample is ever held."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -18,28 +18,24 @@ from incrowd.core.loss import Gaussian, Sampled
 from incrowd.core.loss import Sequence as Rounds
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter
-from incrowd.methods.learning.classifier.recipes import FittedScores, Recipe, fitted_scores
 from incrowd.methods.learning.shared.fits import Floats, Scores
 from incrowd.methods.learning.shared.growth import with_target
-from incrowd.methods.learning.shared.statistics import RESIDUAL, Integers, Records, added, noisy, residuals
-from incrowd.methods.learning.shared.steps import ModelForm
+from incrowd.methods.learning.shared.statistics import RESIDUAL, SCORE, Integers, Records, added, noisy, residuals
 from incrowd.methods.learning.shared.tree_steps import SampleGradients
 from incrowd.methods.shared.columns import row_limits
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins
     from incrowd.core.recoding import Classes
-    from incrowd.core.steps.step import Step
     from incrowd.core.table import RowFilter, Table
     from incrowd.core.unit import Unit
-    from incrowd.methods.learning.shared.planning import LearningTask
 
 FINE = 32
 """What a residual of 1 is in integers here; a row that is counted adds as much."""
 _SAMPLE = 20_000  # rows of a sample: enough that a round is not mostly noise, few enough that the rate saves budget
 # passes over each column; each round is a pass over all rows, which takes time
 _EPOCHS, _ROUNDS, _MOST_ROUNDS = 10, 200, 2000
-_PACE, _DOUBT = 2.0, 2.0  # post-processing: how far a round moves, and how much it trusts noisy counts
+_DOUBT = 2.0  # post-processing: how much a round trusts noisy counts
 _NEAR = 128
 """Scales are searched to one part in so many."""
 
@@ -64,29 +60,22 @@ class SampledRecords:
         return Records(counts, tuple(map(len, self.classes)))
 
 
-def sampled(expected_rows: int | None, delta: Fraction | None) -> Recipe:
-    """Return the way to learn from samples, whose size follows from about how many rows there are."""
+def rate_of(expected_rows: int | None, delta: Fraction | None) -> Fraction:
+    """Return the rate of the samples, by about how many rows there are."""
     if expected_rows is None or delta is None:
         raise InvalidParameter(
             "stream needs a delta, such as 1e-6, and expected_rows: about how many rows there are, a public number."
         )
-    rate = Fraction(1, min(1000, max(4, expected_rows // _SAMPLE)))
-
-    def sums(task: LearningTask, epsilon: Fraction, unit: Unit) -> tuple[Step, ...]:
-        rounds = rounds_of(len(task.inputs), _outputs(task))
-        fold((SampleGradients(rounds, rate, FINE, Fraction(1)),), unit)  # which refuses people with several rows
-        return (SampleGradients(rounds, rate, FINE, quietest(epsilon, delta, rate, rounds)),)
-
-    def fit(task: LearningTask, rows: SampledRecords, steps: tuple[Step, ...], coins: Coins) -> FittedScores:
-        (step,) = steps
-        assert isinstance(step, SampleGradients)  # noqa: S101 - as the recipe says
-        return fit_samples(task, rows, step, (float(expected_rows), coins))
-
-    return Recipe(ModelForm.SAMPLED_ADDITIVE, sums, fit, SampledRecords.of)
+    return Fraction(1, min(1000, max(4, expected_rows // _SAMPLE)))
 
 
-def _outputs(task: LearningTask) -> int:
-    return 1 if len(task.outputs) == 2 else len(task.outputs)
+def sampled_sums(
+    width: tuple[int, int], budget: tuple[Fraction, Fraction], rate: Fraction, unit: Unit
+) -> tuple[SampleGradients]:
+    """Return gradients of samples that cost ε at δ, for so many columns and outputs."""
+    rounds = rounds_of(*width)
+    fold((SampleGradients(rounds, rate, FINE, Fraction(1)),), unit)  # which refuses people with several rows
+    return (SampleGradients(rounds, rate, FINE, quietest(*budget, rate, rounds)),)
 
 
 def rounds_of(columns: int, outputs: int) -> int:
@@ -135,36 +124,46 @@ def _first_scale(epsilon: Fraction, delta: Fraction, rate: Fraction, rounds: int
     return max(FINE + 1, math.ceil(scale))
 
 
-def fit_samples(
-    task: LearningTask, rows: SampledRecords, step: SampleGradients, start: tuple[float, Coins]
-) -> FittedScores:
-    """Return an additive model: each column is counted, then columns and outputs take turns to follow their residuals.
+@dataclass(frozen=True, eq=False)
+class SampleDescent:
+    """How samples are followed: how many classes the target has, the outputs, and the residuals of a turn.
 
-    The mean of the last half of the way is taken.
+    `curvature` says how fast residuals change with scores at most: a step is divided by it.
     """
-    expected, coins = start
-    width, noise = _outputs(task), float(step.scale / step.residual)
-    starts = np.cumsum([0, *task.sizes])
-    flat, mean = np.zeros((starts[-1], width)), np.zeros((starts[-1], width))
-    counts = np.concatenate(
-        [
-            noisy(column_counts(rows.sample(step.rate, coins), len(task.outputs), place), step.scale, coins) / FINE
-            for place in range(len(task.sizes))
-        ]
-    )
-    pace = np.maximum(counts, 0.0) / _PACE + _DOUBT * noise
-    turns = [(place, output) for place in range(len(task.sizes)) for output in range(width)]
-    epochs = (step.rounds // len(task.sizes) - 1) // width
-    for epoch in range(epochs):
-        for place, output in turns:
-            part = slice(starts[place], starts[place + 1])
-            scores = Scores(np.zeros(width), flat).rounded
-            sums = column_residuals(rows.sample(step.rate, coins), len(task.outputs), scores[1], (place, output))
-            flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]
-        if epoch >= epochs // 2:
-            mean += np.clip(flat, -8.0, 8.0) / (epochs - epochs // 2)
-    total = _rows(counts, task.sizes) / float(step.rate)
-    return fitted_scores(Scores(np.zeros(width), mean).paired, task, total or expected)
+
+    classes: int
+    outputs: int
+    residuals: Callable[[Records, Integers, tuple[int, int]], Integers]
+    curvature: float
+
+    def follow(
+        self, sizes: Sequence[int], rows: SampledRecords, step: SampleGradients, coins: Coins
+    ) -> tuple[Floats, Floats, float]:
+        """Return the scores of all classes, noisy counts of them, and about how many rows there are.
+
+        Each column is counted, then columns and outputs take turns to follow their residuals; the mean of the last half
+        of the way is taken.
+        """
+        noise, starts = float(step.scale / step.residual), np.cumsum([0, *sizes])
+        flat, mean = (np.zeros((starts[-1], self.outputs)) for _ in range(2))
+        counts = np.concatenate(
+            [
+                noisy(column_counts(rows.sample(step.rate, coins), self.classes, place), step.scale, coins) / FINE
+                for place in range(len(sizes))
+            ]
+        )
+        pace = np.maximum(counts, 0.0) * self.curvature + _DOUBT * noise
+        turns = [(place, output) for place in range(len(sizes)) for output in range(self.outputs)]
+        epochs = (step.rounds // len(sizes) - 1) // self.outputs
+        for epoch in range(epochs):
+            for place, output in turns:
+                part = slice(starts[place], starts[place + 1])
+                scores = Scores(np.zeros(self.outputs), flat).rounded
+                sums = self.residuals(rows.sample(step.rate, coins), scores[1], (place, output))
+                flat[part, output] += noisy(sums, step.scale, coins) / FINE / pace[part]
+            if epoch >= epochs // 2:
+                mean += np.clip(flat, -8.0, 8.0) / (epochs - epochs // 2)
+        return mean, counts, _rows(counts, sizes) / float(step.rate)
 
 
 def _rows(counts: Floats, sizes: Sequence[int]) -> float:
@@ -190,4 +189,18 @@ def column_residuals(records: Records, outputs: int, scores: Integers, turn: tup
     for codes, times, target in with_target(records, outputs):
         errors = residuals(scores[codes + starts].sum(axis=1), target)[:, output]
         total += added(codes[:, column], (errors + unit // 2) // unit * times, size)
+    return total
+
+
+def number_residuals(records: Records, units: Integers, scores: Integers, column: int) -> Integers:
+    """Return the sum of residuals of a number for each class of one column, each cut to −`FINE` to `FINE`.
+
+    `units` has the number of each class of the target in units of `SCORE`.
+    """
+    starts, size = np.cumsum([0, *records.sizes[:-1]])[:-1], records.sizes[column]
+    total = np.zeros(size, np.int64)
+    for codes, times, target in with_target(records, len(units)):
+        off = units[target] - scores[codes + starts].sum(axis=(1, 2))
+        errors = np.clip((off * FINE + SCORE // 2) // SCORE, -FINE, FINE)
+        total += added(codes[:, column], errors * times, size)
     return total
