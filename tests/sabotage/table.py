@@ -362,7 +362,22 @@ SYNTHESIS = (
     *area(
         "synthetic values",
         "tests/methods/synthesis/marginals/test_detail.py tests/methods/synthesis/marginals/test_constraints.py "
-        "tests/methods/synthesis/marginals/test_patterns.py",
+        "tests/methods/synthesis/marginals/test_patterns.py tests/methods/synthesis/marginals/test_weekdays.py",
+        (
+            "methods/synthesis/marginals/check.py",
+            "if not on_weekdays(values, numbers[column.name]):",
+            "if False:",
+        ),
+        (
+            "methods/synthesis/linked/output.py",
+            "if not on_weekdays(values, numbers[title]):",
+            "if False:",
+        ),
+        (
+            "methods/synthesis/marginals/declared.py",
+            "return cls((*zeros, *weekday_zeros(classes)), numbers)",
+            "return cls(zeros, numbers)",
+        ),
         (
             _MARGINALS,
             "scale = gaussian_scale(rho, len(pieces), reach)",

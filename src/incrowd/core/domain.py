@@ -45,6 +45,18 @@ class Type(StrEnum):
         return stored.get(self, pa.string())
 
 
+class Weekday(StrEnum):
+    """A day of the week, in order from Monday."""
+
+    MON = "mon"
+    TUE = "tue"
+    WED = "wed"
+    THU = "thu"
+    FRI = "fri"
+    SAT = "sat"
+    SUN = "sun"
+
+
 @dataclass(frozen=True)
 class Provenance:
     """Where a domain or a hierarchy comes from: declared, or drafted from the rows it will be applied to.

@@ -12,7 +12,7 @@ from enum import StrEnum
 import pyarrow as pa
 
 from incrowd.core.cleaning import Cleaning
-from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, listed
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, Weekday, listed
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
 from incrowd.core.hierarchy.text import Pseudonyms
@@ -100,7 +100,8 @@ class Column:
     Queries read at most `max_length` characters of a text that is not listed.
 
     A `shared` column has one value for a whole household.  A `label` is its name for readers.  `clean` are the rules by
-    which its cells were rewritten when they were read.  `decimals` is how many decimals synthetic numbers have.
+    which its cells were rewritten when they were read.  `decimals` is how many decimals synthetic numbers have,
+    `weekdays` on which days of the week synthetic days lie.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -118,6 +119,7 @@ class Column:
     max_length: int = MAX_LENGTH
     clean: Cleaning | None = None
     decimals: int | None = None
+    weekdays: tuple[Weekday, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -133,6 +135,8 @@ class Column:
         if self.rule_outside is Outside.ENDS and self.domain.closed:
             object.__setattr__(self, "hierarchy", self.hierarchy.with_open_ends())
         self._check_domain()
+        if self.weekdays is not None:
+            self._check_weekdays(self.weekdays)
         if self.clean is not None:
             self._check_cleaning(self.clean)
         if self.role is Role.WEIGHT and self.type not in (Type.INTEGER, Type.DECIMAL):
@@ -161,6 +165,21 @@ class Column:
                     f"these values of {self.name!r} are not written as values of type {self.type} are: {listed(odd)}. "
                     "Write 5, not 05 or 5.0; 2020-12-31; true or false."
                 )
+
+    def _check_weekdays(self, weekdays: tuple[Weekday, ...]) -> None:
+        if self.type is not Type.DATE or not weekdays:
+            raise InvalidParameter(
+                f"{self.name!r} declares weekdays: those are one or more of {', '.join(Weekday)}, of a column of type "
+                "date."
+            )
+        low, high = self.domain.bounds if isinstance(self.domain, Dates) else (None, None)
+        if low is None or high is None or (high - low).days >= len(Weekday):
+            return
+        days = (date.fromordinal(day) for day in range(low.toordinal(), high.toordinal() + 1))
+        if not any(tuple(Weekday)[day.weekday()] in weekdays for day in days):
+            raise InvalidParameter(
+                f"no day within the bounds of {self.name!r} is on one of its weekdays: correct either of them."
+            )
 
     def _check_cleaning(self, clean: Cleaning) -> None:
         clean.check_type(self.type, self.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.core.cleaning import Cleaning, LetterCase, UnicodeForm
-from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, Weekday
 from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.flat import Flat, flat
@@ -53,6 +53,7 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         section.max_length,
         None if section.clean is None else _cleaning(section.clean),
         section.decimals,
+        None if section.weekdays is None else tuple(day for day in Weekday if day in section.weekdays),
     )
 
 

@@ -300,6 +300,11 @@ class ColumnSection(Section):
     decimals: Decimals | None = Field(
         None, description="How many decimals synthetic numbers have; by default as many as its classes need."
     )
+    weekdays: tuple[Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"], ...] | None = Field(
+        None,
+        description="On which days of the week synthetic days lie, such as [mon, tue, wed, thu, fri], by the methods "
+        "marginals, tree and linked; by default on all. A row with another day counts in its interval.",
+    )
     separator: str | None = Field(None, description="For a column of item sets: the separator of items in text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is suppressed; or a value instead.")
     outside: Literal["other", "ends", "bound", "drop"] | None = Field(

@@ -20,7 +20,14 @@ from incrowd.methods.synthesis.linked.levels import WHOLE, LevelColumn
 from incrowd.methods.synthesis.marginals.budget import Sensitivity, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
 from incrowd.methods.synthesis.marginals.patterns import ValuePattern
-from incrowd.methods.synthesis.marginals.steps import DeclaredZero, DrawnColumn, MeasuredTable, pattern_sentence
+from incrowd.methods.synthesis.marginals.steps import (
+    DeclaredZero,
+    DrawnColumn,
+    MeasuredTable,
+    pattern_sentence,
+    weekday_exposure,
+    weekday_sentence,
+)
 
 if TYPE_CHECKING:
     from incrowd.core.claims.claim import Claim
@@ -260,7 +267,14 @@ class MeasureLinked(Step):
                     *checked(_SPENT, _MATCHING),
                     *assumed(basis.guarantee.assumes),
                 ),
-                not_protected=(GROUPS, _SIBLINGS, *number, *passed, *self.public),
+                not_protected=(
+                    GROUPS,
+                    _SIBLINGS,
+                    *number,
+                    *passed,
+                    *self.public,
+                    *weekday_exposure(basis.need(DrawLinkedRows).numbers),
+                ),
             ),
         )
 
@@ -298,7 +312,7 @@ class DrawLinkedRows(Step):
         )
         return (
             f"New rows are drawn from the models, {many}, with the rows below that each has; none is copied from the "
-            f"data. Keys are new numbers, and every foreign key names a row.{inside}"
+            f"data. Keys are new numbers, and every foreign key names a row.{inside}{weekday_sentence(self.numbers)}"
         )
 
 

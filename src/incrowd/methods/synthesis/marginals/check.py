@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.privacy import ApproximatePrivacy
-from incrowd.core.domain import Type
+from incrowd.core.domain import Type, Weekday
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
@@ -171,6 +171,8 @@ def _values_problem(statement: Statement, table: pa.Table, model: SyntheticModel
         if column.name in numbers:
             if not _between(values, numbers[column.name]):
                 return Problem(f"column {column.name!r} shows numbers beyond its bounds")
+            if not on_weekdays(values, numbers[column.name]):
+                return Problem(f"column {column.name!r} shows a day on a weekday that is not declared")
             continue
         labels = column.labels if column.leaves is None else column.leaves.labels
         declared = pc.is_in(values, value_set=pa.array(labels, pa.string()))
@@ -312,7 +314,8 @@ def _same_range(column: ModelColumn, numbers: DrawnColumn | None) -> bool:
     days, whole = numbers.type is Type.DATE, numbers.type is not Type.DECIMAL
     inside = list(starts) == sorted(starts) and _place(numbers.low) <= starts[0] and end == _place(numbers.high)
     form = (column.numbers.whole, column.numbers.days, None if whole else column.numbers.decimals)
-    return inside and starts[-1] <= end and form == (whole, days, numbers.decimals)
+    same = form == (whole, days, numbers.decimals) and column.numbers.weekdays == (numbers.weekdays or ())
+    return inside and starts[-1] <= end and same
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:
@@ -328,6 +331,14 @@ def _between(values: pa.Array, bounds: DrawnColumn) -> bool:
     except ValueError:
         return False
     return all(_place(bounds.low) <= number <= _place(bounds.high) for number in numbers)
+
+
+def on_weekdays(values: pa.Array, declared: DrawnColumn) -> bool:
+    """Whether all days of a column are on its declared weekdays, if there are some."""
+    if not declared.weekdays:
+        return True
+    days = [date.fromisoformat(value).weekday() for value in values.to_pylist() if value is not None]
+    return all(tuple(Weekday)[day] in declared.weekdays for day in days)
 
 
 def _place(end: str) -> float:

@@ -212,6 +212,7 @@ def _hierarchy(source: str, target: str, classes: Mapping[str, Classes]) -> dict
 def require_compatible(constraints: Sequence[NumberConstraint], ranges: Mapping[str, NumberRange]) -> None:
     """Refuse constraints of columns without drawn numbers, of unlike ones, and those that share a column otherwise."""
     seen: dict[str, NumberConstraint] = {}
+    named = [name for constraint in constraints for name in constraint.columns]
     for constraint in constraints:
         for name in constraint.columns:
             if name not in ranges:
@@ -229,6 +230,14 @@ def require_compatible(constraints: Sequence[NumberConstraint], ranges: Mapping[
                 f"{', '.join(constraint.columns)} are in one constraint: let all be whole, or days in an order, or "
                 "decimals with the same declared decimals."
             )
+        alone = len(constraint.columns) == 2 and all(named.count(name) == 1 for name in constraint.columns)
+        if not alone and len({ranges[name].weekdays for name in constraint.columns}) > 1:
+            raise InvalidParameter(
+                f"{', '.join(constraint.columns)} are in orders of more than two columns: declare the same weekdays "
+                "for each of them, or for none."
+            )
+        if constraint.kind is ConstraintKind.UNIQUE and ranges[constraint.columns[0]].weekdays:
+            raise InvalidParameter(f"{constraint.columns[0]!r} is unique, so its weekdays cannot be declared.")
         if constraint.kind is ConstraintKind.UNIQUE and not ranges[constraint.columns[0]].whole:
             raise InvalidParameter(f"{constraint.columns[0]!r} can be unique as whole numbers or days.")
 

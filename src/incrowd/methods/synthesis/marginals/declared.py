@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.domain import Weekday
+from incrowd.core.schema import Outside
 from incrowd.errors import InvalidParameter
+from incrowd.methods.shared.columns import text_of
 from incrowd.methods.synthesis.marginals.constraints import (
     Constraint,
     ConstraintKind,
@@ -58,7 +61,7 @@ class DeclaredConstraints:
         if both:
             raise InvalidParameter(f"{both[0]!r} is unique and part of another constraint: keep one.")
         closed_orders(numbers)
-        return cls(zeros, numbers)
+        return cls((*zeros, *weekday_zeros(classes)), numbers)
 
     def codes(self, classes: Sequence[Classes]) -> tuple[Zero | ZeroTable, ...]:
         """Return the cells that never occur."""
@@ -87,6 +90,36 @@ class DeclaredConstraints:
         unique = {item.columns[0] for item in self.numbers if item.kind is ConstraintKind.UNIQUE}
         own = [range_of(item) for item in classes if item.recoding.column.name in unique]
         return min([_MOST_ROWS, *(int(numbers.values.sum()) for numbers in own)])
+
+
+def weekday_zeros(classes: Sequence[Classes]) -> tuple[DeclaredZero, ...]:
+    """Return the classes of which no day is on a declared weekday, so that they never occur: single days, short ones.
+
+    A first or last day that stands for those beyond it, too, can occur; such an interval must have a day to draw.
+    """
+    zeros = []
+    for item in classes:
+        column, labels = item.recoding.column, text_of(item.values()).to_pylist()
+        if not column.weekdays:
+            continue
+        if drawn_number(item):
+            own = range_of(item)
+            low, high = own.ends(np.arange(own.size))
+            empty = np.flatnonzero(low > high)
+            if column.rule_outside is Outside.ENDS and {0, own.size - 1} & set(empty.tolist()):
+                raise InvalidParameter(
+                    f"the first or last interval of {column.name!r} stands for days beyond its bounds and has no day "
+                    "on a declared weekday: let the bounds be such days, or let outside be drop."
+                )
+        elif item.recoding.level == 0:
+            days = [tuple(Weekday)[day.weekday()] for day in item.marks.to_pylist()]
+            beyond = {place for place, end in zip((0, len(days) - 1), item.ends, strict=True) if end}
+            empty = np.array([p for p, day in enumerate(days) if day not in column.weekdays and p not in beyond])
+        else:
+            continue
+        if len(empty):
+            zeros.append(DeclaredZero((column.name,), (tuple(labels[place] for place in empty.tolist()),)))
+    return tuple(zeros)
 
 
 def number_zeros(

@@ -54,7 +54,7 @@ class JointNumbers:
                     low, high = self._left(constraint, name, (low, high), ends)
             numbers[name] = number_range.steps(codes, low, high, chance)
             if name in self.groups:
-                numbers[name] = np.clip(rising(numbers[name], codes, self.groups[name]), low, high)
+                numbers[name] = number_range.within(rising(numbers[name], codes, self.groups[name]), low, high)
             ends[name] = numbers[name], numbers[name]
         return numbers
 
@@ -119,8 +119,9 @@ def distant_steps(
     for (one, other), rows in _alike(both, codes):
         low, weights = ranges[0].law(one)
         high, shares = ranges[1].law(other)
-        above = _above(distance, low, (high, shares)).sum(axis=1) * weights
-        first[rows] = low[_chosen(np.broadcast_to(above, (1, len(low))), len(rows), chance)]
+        above = _above(distance, low, (high, shares)).sum(axis=1)
+        likely = above * weights if np.any(above * weights > 0) else above  # below some second number in any case
+        first[rows] = low[_chosen(np.broadcast_to(likely, (1, len(low))), len(rows), chance)]
     if group is not None:
         first[both] = rising(first[both], codes[0][both], group[both])
     for (_, other), rows in _alike(both, codes):

@@ -374,7 +374,8 @@ def _numbers(classes: Classes) -> DrawnColumn:
     column = classes.recoding.column
     low, high = (_end(bound) for bound in column.stored_bounds)
     numbers = range_of(classes)
-    return DrawnColumn(column.name, column.type, low, high, None if numbers.whole else numbers.decimals)
+    decimals = None if numbers.whole else numbers.decimals
+    return DrawnColumn(column.name, column.type, low, high, decimals, numbers.weekdays or None)
 
 
 def _end(bound: float | date | None) -> str:

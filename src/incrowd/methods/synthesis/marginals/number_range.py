@@ -14,13 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.core.domain import Type
+from incrowd.core.domain import Type, Weekday
 
 Codes = NDArray[np.int64]
 _FAINT = 1e-12  # a part of a class with less than this chance is drawn evenly
 _DECIMALS, _STEPS, _MOST_STEPS = 9, 1000, 2.0**53  # decimals at most; steps of a class; whole numbers that floats hold
 _CLOSE = 1e-5  # shares are printed to six digits
 _EARLIER = 6  # the decimals of models that state none
+_MONDAY = 3  # 1970-01-01 was three days after a Monday
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,7 @@ class NumberRange:
 
     Days are whole numbers, counted from 1970-01-01.  Without `classes` every piece is a class; without `chances` every
     number of a class has the same one.  Of whole numbers, the share of each of the `grains` is made a multiple of it.
+    With `weekdays`, only days on these are numbers of a class; a class without such a day is never drawn.
 
     >>> chance = np.random.default_rng(1)
     >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
@@ -43,6 +45,7 @@ class NumberRange:
     classes: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
     grains: tuple[tuple[int, float], ...] = ()
+    weekdays: tuple[Weekday, ...] = ()
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return a number in the class of each row; classes after the last hold what is missing."""
@@ -55,7 +58,8 @@ class NumberRange:
     def ends(self, codes: Codes) -> tuple[Codes, Codes]:
         """Return the lowest and the highest number of each row's class, in steps; of what is missing, of the first."""
         place = np.where(self.missing(codes), 0, codes)
-        return self._low[self._first[place]], self._high[self._last[place]] - 1
+        below, above = self._rank(self._low[self._first[place]]), self._rank(self._high[self._last[place]])
+        return self._day(below), self._day(above - 1)
 
     def steps(self, codes: Codes, low: Codes, high: Codes, chance: np.random.Generator) -> Codes:
         """Return for each row a number of its class from a low to a high one, all in steps."""
@@ -65,9 +69,10 @@ class NumberRange:
         aim = start + (end - start) * chance.random(len(codes))
         piece = np.clip(np.searchsorted(self._sums[1:], aim, side="right"), first, last)
         share = (aim - self._sums[piece]) / np.maximum(self._weights[piece], _FAINT)
-        number = self._low[piece] + np.floor(share * (self._high - self._low)[piece]).astype(np.int64)
-        even = low + np.floor(chance.random(len(codes)) * (high + 1 - low)).astype(np.int64)
-        inside: Codes = np.clip(np.where(end - start < _FAINT, even, number), low, high)
+        number = self._rank(self._low[piece]) + np.floor(share * self.values[piece]).astype(np.int64)
+        ranks = self._rank(low), self._rank(high + 1)
+        even = ranks[0] + np.floor(chance.random(len(codes)) * (ranks[1] - ranks[0])).astype(np.int64)
+        inside = self.within(self._day(np.where(end - start < _FAINT, even, number)), low, high)
         single = (self._high - self._low)[piece] == 1
         return self._rounded(inside, np.where(single, inside, low), np.where(single, inside, high), chance)
 
@@ -81,6 +86,15 @@ class NumberRange:
             aim = aim - share
         return numbers
 
+    def within(self, numbers: Codes, low: Codes, high: Codes) -> Codes:
+        """Return numbers moved to such as can be drawn, between ends: a day on another weekday to the next one.
+
+        >>> week = NumberRange((0.0,), 14.0, whole=True, days=True, weekdays=(Weekday.MON, Weekday.FRI))
+        >>> week.within(np.array([0, 5, 20]), np.array([2, 2, 2]), np.array([9, 9, 9])).tolist()
+        [4, 8, 8]
+        """
+        return self._day(np.clip(self._rank(numbers), self._rank(low), self._rank(high + 1) - 1))
+
     def below(self, steps: Codes) -> NDArray[np.float64]:
         """Return the chance of all that lies below some numbers, where all pieces are of one class."""
         return self._below(steps, np.zeros_like(steps), np.full_like(steps, len(self.starts) - 1))
@@ -92,7 +106,8 @@ class NumberRange:
         (array([2, 3]), array([0.5, 0.5]))
         """
         low, high = (int(end[0]) for end in self.ends(np.array([code])))
-        steps = np.arange(low, high + 1)
+        below, above = self._rank(np.array([low, high + 1]))
+        steps = self._day(np.arange(below, above))
         first, last = np.full_like(steps, self._first[code]), np.full_like(steps, self._last[code])
         return steps, self._below(steps + 1, first, last) - self._below(steps, first, last)
 
@@ -107,7 +122,7 @@ class NumberRange:
     @property
     def values(self) -> Codes:
         """How many numbers each piece has."""
-        return self._high - self._low
+        return self._rank(self._high) - self._rank(self._low)
 
     @property
     def size(self) -> int:
@@ -125,6 +140,7 @@ class NumberRange:
             **({"pieces": list(self.classes)} if self.classes else {}),
             **({"chances": [float(f"{chance:.6g}") for chance in self.chances]} if self.chances else {}),
             **({"grains": [list(own) for own in self.grains]} if self.grains else {}),
+            **({"weekdays": list(map(str, self.weekdays))} if self.weekdays else {}),
         }
 
     @classmethod
@@ -140,6 +156,7 @@ class NumberRange:
             tuple(map(int, plain.get("pieces", ()))),
             tuple(map(float, plain.get("chances", ()))),
             tuple((int(grain), float(share)) for grain, share in plain.get("grains", ())),
+            tuple(map(Weekday, plain.get("weekdays", ()))),
         )
         numbers.require_sound()
         return numbers
@@ -152,6 +169,7 @@ class NumberRange:
         proper = all(0 <= chance <= 1 for chance in self.chances) and len(self.chances) in (0, number)
         shares = [share for _, share in self.grains]
         proper &= all(grain > 1 for grain, _ in self.grains) and all(share >= 0 for share in shares)
+        proper &= not self.weekdays or (self.days and self.weekdays == _in_order(self.weekdays))
         proper &= sum(shares) <= 1 + _CLOSE and (self.whole or not shares)
         if not (ordered and whole and proper and 0 <= self.decimals <= _DECIMALS and np.isfinite(self.end)):
             raise ValueError("pieces of numbers")
@@ -184,7 +202,7 @@ class NumberRange:
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
         """The chance of each piece among those of its class."""
-        widths = (self._high - self._low).astype(np.float64)
+        widths = self.values.astype(np.float64)
         measured = np.array(self.chances) * (widths > 0) if self.chances else widths
         sums = np.bincount(self._owners, measured)[self._owners]
         wide = np.maximum(np.bincount(self._owners, widths)[self._owners], 1.0)
@@ -198,9 +216,32 @@ class NumberRange:
     def _below(self, steps: Codes, first: Codes, last: Codes) -> NDArray[np.float64]:
         """Return the chances of all that lies below a number, which is in a class or at its end."""
         piece = np.clip(np.searchsorted(self._low, steps, side="right") - 1, first, last)
-        share = (steps - self._low[piece]) / np.maximum((self._high - self._low)[piece], 1)
+        share = (self._rank(steps) - self._rank(self._low)[piece]) / np.maximum(self.values[piece], 1)
         below: NDArray[np.float64] = self._sums[piece] + self._weights[piece] * np.clip(share, 0.0, 1.0)
         return below
+
+    def _rank(self, steps: Codes) -> Codes:
+        """Return how many days on the weekdays lie before a day, counted from one Monday on; else the number itself."""
+        if not self.weekdays:
+            return steps
+        places = self._places
+        weeks, place = np.divmod(steps + _MONDAY, len(Weekday))
+        ranks: Codes = weeks * len(places) + np.searchsorted(places, place)
+        return ranks
+
+    def _day(self, ranks: Codes) -> Codes:
+        """Return the day of a rank: of a day on the weekdays that day, of another the next one that is."""
+        if not self.weekdays:
+            return ranks
+        places = self._places
+        weeks, place = np.divmod(ranks, len(places))
+        days: Codes = weeks * len(Weekday) + places[place] - _MONDAY
+        return days
+
+    @cached_property
+    def _places(self) -> Codes:
+        """The weekdays as numbers from Monday on."""
+        return np.array([tuple(Weekday).index(day) for day in self.weekdays], np.int64)
 
 
 def default_decimals(kind: Type, starts: NDArray[np.float64], end: float) -> int:
@@ -220,6 +261,10 @@ def default_decimals(kind: Type, starts: NDArray[np.float64], end: float) -> int
     while decimals < _DECIMALS and narrow * 10**decimals < _STEPS and largest * 10 ** (decimals + 1) < _MOST_STEPS:
         decimals += 1
     return decimals
+
+
+def _in_order(weekdays: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
+    return tuple(day for day in Weekday if day in weekdays)
 
 
 def _at_least(numbers: NDArray[np.float64], decimals: int) -> Codes:

@@ -110,10 +110,11 @@ def _listed(classes: Classes) -> bool:
 
 
 def _of_column(name: str, classes: Classes, pieces: FinerPieces) -> ValuePattern | None:
-    """Return the pattern of a column by itself; whole numbers that are counted one by one need none."""
+    """Return the pattern of a column by itself; none of declared weekdays, or of whole numbers counted one by one."""
     numbers, kind = range_of(classes), classes.recoding.column.type
     if kind is Type.DATE:
-        return ValuePattern(PatternKind.WEEKDAY, (name,), tuple(range(_WEEK)))
+        declared = bool(numbers.weekdays)
+        return None if declared else ValuePattern(PatternKind.WEEKDAY, (name,), tuple(range(_WEEK)))
     span = int(numbers.values.sum())
     grains = tuple(grain for grain in _GRAINS if span >= _COARSE * grain)
     several = kind is Type.INTEGER and len(pieces.starts or ()) < span

@@ -94,8 +94,9 @@ def prior_of(
     lows, highs = ranges[1].ends(np.arange(ranges[1].size))
     for code in range(ranges[0].size):
         low, high = (int(end[0]) for end in ranges[0].ends(np.array([code])))
-        first = np.arange(low, high + 1)[:, None]
-        own = (distance.below(highs[None, :] + 1 - first) - distance.below(lows[None, :] - first)).mean(axis=0)
+        first = np.arange(low, max(low, high) + 1)[:, None]
+        above = np.maximum(lows, highs + 1)  # a class without a declared day ends before it starts
+        own = (distance.below(above[None, :] - first) - distance.below(lows[None, :] - first)).mean(axis=0)
         chances[code, : len(lows)] *= len(lows) * own / max(float(own.sum()), _RARE)
     weights = np.log(np.maximum(chances, _RARE))
     ascending = columns[0] < columns[1]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy
-from incrowd.core.domain import Type
+from incrowd.core.domain import Type, Weekday
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
@@ -78,6 +78,7 @@ _ZEROS = Exposure("declared-zeros", "that nobody has the combinations that are n
 _CONSTRAINTS = Exposure(
     "declared-constraints", "that numbers of every row fulfil the constraints that are named: declared"
 )
+_WEEKDAYS = Exposure("declared-weekdays", "that days lie on the weekdays that are named: declared")
 _TOTAL = Exposure("declared-total", "how many rows there are: declared")
 _NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
@@ -226,7 +227,7 @@ class MeasureTables(Step):
         unit = basis.unit
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
-        open_ = (GROUPS, *several, *number, *self.public)
+        open_ = (GROUPS, *several, *number, *self.public, *weekday_exposure(basis.need(DrawRows).numbers))
         return (
             ApproximatePrivacy(
                 epsilon=basis.epsilon,
@@ -244,13 +245,29 @@ class MeasureTables(Step):
 
 @dataclass(frozen=True)
 class DrawnColumn:
-    """A column of numbers or days, which are drawn between the ends of their class, decimals with so many digits."""
+    """A column of numbers or days, which are drawn between the ends of their class.
+
+    Decimals have so many digits; days lie on the `weekdays` alone, where these are declared.
+    """
 
     column: str
     type: Type
     low: str
     high: str
     decimals: int | None = None
+    weekdays: tuple[Weekday, ...] | None = None
+
+
+def weekday_sentence(numbers: Sequence[DrawnColumn]) -> str:
+    """Return on which weekdays days are drawn, as sentences; nothing where none are declared."""
+    own = [f"“{item.column}” on {', '.join(item.weekdays)}" for item in numbers if item.weekdays]
+    rule = "A row with another day counts in its class."
+    return f" Days lie on declared weekdays only: {'; '.join(own)}. {rule}" if own else ""
+
+
+def weekday_exposure(numbers: Sequence[DrawnColumn]) -> tuple[Exposure, ...]:
+    """Return that weekdays were declared, where they were."""
+    return (_WEEKDAYS,) if any(item.weekdays for item in numbers) else ()
 
 
 @dataclass(frozen=True)
@@ -272,8 +289,8 @@ class DrawRows(Step):
             " Numbers and days lie in their class, more often where finer counts are larger." if self.numbers else ""
         )
         return (
-            f"New rows are drawn from the model, {many}, in a random order; none is copied from the data.{inside} The "
-            "model is published too: rows can be drawn from it again."
+            f"New rows are drawn from the model, {many}, in a random order; none is copied from the data.{inside}"
+            f"{weekday_sentence(self.numbers)} The model is published too: rows can be drawn from it again."
         )
 
 
