@@ -113,7 +113,7 @@ def together(people: pa.Table, control: pa.Table | None) -> pa.Table:
     if missing:
         raise InvalidParameter(f"the control group has no column {missing[0]!r}: it needs the columns of the data.")
     tables = [
-        pa.table({name: pa.array(texts(table.column(name)).tolist(), pa.string()) for name in people.column_names})
+        pa.table({name: pa.array(texts(table.column(name)), pa.string()) for name in people.column_names})
         for table in (people, control)
     ]
     return pa.concat_tables(tables)

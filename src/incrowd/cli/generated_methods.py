@@ -24,11 +24,11 @@ class GeneratedMethods:
     """Executes texts, each compiled only if no earlier process has done so."""
 
     def __init__(self, place: Path) -> None:
-        self._place, self._kept, self._used = place, _read(place), dict[str, CodeType]()
+        self._place, self._known, self._used = place, _read(place), dict[str, CodeType]()
 
     def execute(self, text: str, scope: dict[str, Any], names: dict[str, Any]) -> None:
         """Execute a text as `exec` does."""
-        code = self._kept.get(text)
+        code = self._known.get(text)
         if code is None:
             code = compile(text, "<string>", "exec", dont_inherit=True)
         self._used[text] = code
@@ -36,9 +36,9 @@ class GeneratedMethods:
 
     def write(self) -> None:
         """Keep what was compiled, for the next process."""
-        if self._used.keys() <= self._kept.keys():
+        if self._used.keys() <= self._known.keys():
             return
-        union = self._kept | self._used
+        union = self._known | self._used
         write_compiled(self._place, marshal.dumps(self._used if len(union) > _MOST * len(self._used) else union))
 
 

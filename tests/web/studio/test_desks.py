@@ -178,7 +178,7 @@ def test_a_question_is_priced_paid_once_and_remembered(desk: Visitor) -> None:
     assert desk.post("/console/ask", given | {"free": "1", "analyst": "ann"}).status_code == 422
 
 
-@pytest.mark.parametrize("sql", ["SELECT who FROM stays", "DROP TABLE stays", "<script>alert(1)</script>", "SELECT 1"])
+@pytest.mark.parametrize("sql", ["SELECT who FROM stays", "DROP TABLE stays", "<script>alert(1)</script>"])
 def test_what_cannot_be_asked_is_refused_in_words_and_costs_nothing(desk: Visitor, sql: str) -> None:
     given = {"policy": "policy.yaml", "sql": sql, "epsilon": "0.1"}
     before = charges(desk)

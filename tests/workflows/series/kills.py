@@ -59,15 +59,19 @@ def play(folder: Path, kills: int, seed: int, method: str = "private-histogram")
     chance, policy = random.Random(seed), scene(folder, method)
     out = folder / "out"
     seen: dict[str, str] = {}
+    longest = 0.25
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # each line is read when its period is done
     for _ in range(kills):
         command = [sys.executable, "-m", "incrowd", "series", "run", "--policy", str(policy), "--out", str(out)]
         line = [*command, "--until", LAST[method]]
         process = subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout is not None
-        for _ in range(len(seen) + chance.randint(0, 1)):
+        for line_number in range(len(seen) + chance.randint(0, 1)):
+            begin = time.monotonic()
             process.stdout.readline()
-        time.sleep(0.25 * chance.random())
+            if line_number >= len(seen):  # a kill comes at any moment of the next period
+                longest = time.monotonic() - begin
+        time.sleep(longest * chance.random())
         process.kill()
         process.communicate()
         seen = check(policy, out, seen)

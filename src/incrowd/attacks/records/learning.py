@@ -18,6 +18,8 @@ from incrowd.errors import InvalidParameter
 
 _TREES, _LABELS, _ROWS = 60, 40, 20_000  # of a forest: more is slower and guesses a little better
 Numbers = NDArray[np.float64]
+Rows = list[NDArray[Any]]
+"""Features of published rows, column by column."""
 
 
 def learning(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
@@ -36,8 +38,8 @@ def learning(published: PublishedTable, knowledge: Knowledge, control: pa.Table 
     trial = Trial.of(published, knowledge, control)
     secret = trial.column(trial.secret)
     columns = trial.columns(name for name in trial.known_columns if name != trial.secret)
-    features = zip(*(_features(column, published.weights) for column in columns), strict=True)
-    rows, people = (np.hstack(side) for side in features)
+    features = [_features(column, published.weights) for column in columns]
+    rows, people = [part for side, _ in features for part in side], np.hstack([side for _, side in features])
     if secret.near is not None and len(secret.labels.texts) > _LABELS:
         numeric = _numbers(trial, secret, rows, people)
         hits, guesses = secret.fits_number(numeric), numeric.astype(str)
@@ -54,16 +56,16 @@ def learning(published: PublishedTable, knowledge: Knowledge, control: pa.Table 
     return trial.finding("learning", Risk.INFERENCE, hits, baseline, story)
 
 
-def _numbers(trial: Trial, secret: ColumnMatch, rows: Numbers, people: Numbers) -> Numbers:
+def _numbers(trial: Trial, secret: ColumnMatch, rows: Rows, people: Numbers) -> Numbers:
     """Return guesses of a secret number."""
     published = numbers(secret.labels.texts)[secret.labels.codes]
     chosen = _training_rows(trial, rows, published)
     forest = _ensemble().ExtraTreesRegressor(_TREES, random_state=trial.knowledge.seed)
-    forest.fit(rows[chosen], published[chosen], sample_weight=trial.published.weights[chosen])
+    forest.fit(_chosen(rows, chosen), published[chosen], sample_weight=trial.published.weights[chosen])
     return np.asarray(forest.predict(people), np.float64)
 
 
-def _labels(trial: Trial, secret: ColumnMatch, rows: Numbers, people: Numbers) -> Codes:
+def _labels(trial: Trial, secret: ColumnMatch, rows: Rows, people: Numbers) -> Codes:
     """Return guesses of a secret label, among the most frequent ones."""
     codes = secret.labels.codes
     chosen = _training_rows(trial, rows, codes)
@@ -72,18 +74,22 @@ def _labels(trial: Trial, secret: ColumnMatch, rows: Numbers, people: Numbers) -
     forest = _ensemble().RandomForestClassifier(_TREES, random_state=trial.knowledge.seed)
     with warnings.catch_warnings():  # scikit-learn warns where nearly every row has a label of its own
         warnings.simplefilter("ignore", UserWarning)
-        forest.fit(rows[chosen], codes[chosen], sample_weight=trial.published.weights[chosen])
+        forest.fit(_chosen(rows, chosen), codes[chosen], sample_weight=trial.published.weights[chosen])
     return np.asarray(forest.predict(people), np.int64)
 
 
-def _training_rows(trial: Trial, rows: Numbers, secrets: Codes | Numbers) -> Codes:
+def _chosen(rows: Rows, places: Codes) -> Numbers:
+    return np.column_stack([column[places] for column in rows]).astype(np.float64)
+
+
+def _training_rows(trial: Trial, rows: Rows, secrets: Codes | Numbers) -> Codes:
     """Return the places of at most `_ROWS` published rows, sampled by their values, whose secret is a number."""
     used = np.flatnonzero((trial.published.weights > 0) & np.isfinite(secrets))
-    order = used[np.lexsort([*rows[used].T, secrets[used]])]
+    order = used[np.lexsort([*(column[used] for column in rows), secrets[used]])]
     return order[trial.knowledge.chance.permutation(len(order))[:_ROWS]]
 
 
-def _features(column: ColumnMatch, weights: Codes) -> tuple[Numbers, Numbers]:
+def _features(column: ColumnMatch, weights: Codes) -> tuple[Rows, Numbers]:
     """Return a column as numbers, of the published rows and of people: its middle, or one number for each label."""
     labels = column.labels.texts
     middles = np.array([_middle(label) for label in labels.tolist()])
@@ -91,9 +97,9 @@ def _features(column: ColumnMatch, weights: Codes) -> tuple[Numbers, Numbers]:
     if np.isfinite(middles).mean() > 0.5:
         published, own = np.nan_to_num(middles, nan=-1.0), np.nan_to_num(numbers(column.values.texts), nan=-1.0)
         people = np.where(theirs >= 0, published[theirs], own[column.values.codes])
-        return published[column.labels.codes][:, None], people[:, None]
+        return [published[column.labels.codes]], people[:, None]
     common = np.argsort(-np.bincount(column.labels.codes, weights, len(labels)), kind="stable")[:_LABELS]
-    rows = (column.labels.codes[:, None] == common[None, :]).astype(float)
+    rows = [np.asarray(column.labels.codes == label) for label in common]  # a byte each: there may be many rows
     return rows, (theirs[:, None] == common[None, :]).astype(float)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.attacks.candidates import ColumnMatch, match
+from incrowd.attacks.candidates import Codes, ColumnMatch, match
 from incrowd.attacks.cover import numbers
 from incrowd.attacks.finding import Finding, Rate, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
@@ -18,6 +20,7 @@ from incrowd.attacks.trial import Trial
 _COLUMNS, _DESCRIPTIONS, _PEOPLE = 4, 500, 200_000
 _WORK, _TRIES = 1 << 28, 10  # more combinations of columns are tried for a row where there are few rows
 Hits = NDArray[np.bool_]
+Places = slice | Codes
 
 
 def singling_out(published: PublishedTable, knowledge: Knowledge, control: pa.Table | None = None) -> Finding:
@@ -68,21 +71,23 @@ class _Described:
         median = float(np.nanmedian(rows)) if np.isfinite(labels).mean() > 0.5 else None
         return cls(column, values, rows, median)
 
-    def people(self, row: int, which: slice) -> Hits:
-        """Return which people fit what a published row shows here."""
+    def people(self, row: int, which: Places) -> Hits:
+        """Return which of some people fit what a published row shows here."""
         number = self.labels[row]
         if self.median is None or np.isnan(number):
-            codes = self.column.values.codes[which]
-            return self.column.cover.contains(codes, np.full(len(codes), self.column.labels.codes[row]))
+            values = np.arange(len(self.column.values.texts))
+            covered = self.column.cover.contains(values, np.full(len(values), self.column.labels.codes[row]))
+            return np.asarray(covered[self.column.values.codes[which]], bool)
         value = self.values[which]
         return np.asarray(value >= number if number >= self.median else value <= number, bool)
 
-    def rows(self, row: int) -> Hits:
-        """Return which published rows fit."""
+    def rows(self, row: int, which: Places) -> Hits:
+        """Return which of some published rows fit."""
         number = self.labels[row]
         if self.median is None or np.isnan(number):
-            return np.asarray(self.column.labels.codes == self.column.labels.codes[row], bool)
-        return np.asarray(self.labels >= number if number >= self.median else self.labels <= number, bool)
+            return np.asarray(self.column.labels.codes[which] == self.column.labels.codes[row], bool)
+        labels = self.labels[which]
+        return np.asarray(labels >= number if number >= self.median else labels <= number, bool)
 
     def words(self, row: int) -> str:
         """Return the description in words."""
@@ -103,7 +108,7 @@ def _descriptions(columns: dict[str, _Described], knowledge: Knowledge, together
             chosen = chance.choice(len(names), min(_COLUMNS, len(names)), replace=False)
             rows = order[chance.integers(0, len(order), len(chosen))]
             description = tuple((names[c], int(row if together else r)) for c, r in zip(chosen, rows, strict=True))
-            if not together or _fit_rows(columns, description).sum() == 1:
+            if not together or len(_fit_rows(columns, description)) == 1:
                 descriptions.append(description)
                 break
     return descriptions
@@ -114,25 +119,34 @@ def _alone(columns: dict[str, _Described], descriptions: list[Description], whic
 
     A person whom several descriptions single out counts once: one extreme person would else be many successes.
     """
-    people = (np.flatnonzero(_fit(columns, description, which)) for description in descriptions)
+    people = (_fit(columns, description, which) for description in descriptions)
     hits = {int(fitting[0]) for fitting in people if len(fitting) == 1}
     rows = len(next(iter(columns.values())).labels)
     return Rate(len(hits), min(rows, _DESCRIPTIONS))
 
 
-def _fit(columns: dict[str, _Described], description: Description, which: slice) -> Hits:
-    return np.asarray(np.logical_and.reduce([columns[name].people(row, which) for name, row in description]), bool)
+def _fit(columns: dict[str, _Described], description: Description, which: slice) -> Codes:
+    return _fitting([partial(columns[name].people, row) for name, row in description], which)
 
 
-def _fit_rows(columns: dict[str, _Described], description: Description) -> Hits:
-    return np.asarray(np.logical_and.reduce([columns[name].rows(row) for name, row in description]), bool)
+def _fit_rows(columns: dict[str, _Described], description: Description) -> Codes:
+    rows = len(next(iter(columns.values())).labels)
+    return _fitting([partial(columns[name].rows, row) for name, row in description], slice(0, rows))
+
+
+def _fitting(parts: Sequence[Callable[[Places], Hits]], which: slice) -> Codes:
+    """Return the places that fit all parts of a description; each part looks only at those that fit the ones before."""
+    places: Codes = which.start + np.flatnonzero(parts[0](which))
+    for part in parts[1:]:
+        places = places[part(places)]
+    return places
 
 
 def _story(
     trial: Trial, columns: dict[str, _Described], descriptions: list[Description], which: slice
 ) -> tuple[str, ...]:
     for description in descriptions:
-        fitting = np.flatnonzero(_fit(columns, description, which))
+        fitting = _fit(columns, description, which)
         if len(fitting) == 1:
             words = ", ".join(f"{name} {columns[name].words(row)}" for name, row in description)
             return (

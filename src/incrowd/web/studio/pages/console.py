@@ -131,6 +131,8 @@ def _what(request: PageRequest) -> str:
 def _priced(request: PageRequest, service: QueryService, policy: Policy) -> dict[str, Any]:
     """Return what a query costs, or why it is not answered; no row is read for it."""
     try:
+        if service.public_price(request.value("sql")) is not None:
+            return {"problem": "this reads no private table: `incrowd query` answers it at no cost."}
         estimate = service.price(_asking(request))
     except IncrowdError as problem:
         return {"problem": str(problem)}
