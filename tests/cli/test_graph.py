@@ -47,6 +47,16 @@ def test_a_graph_walks_through_all_verbs(policy: str, tmp_path: Path, capsys: py
     assert main(["graph", "assess", "out", "--policy", policy, "--report", "out/page.html"]) == 2
 
 
+def test_a_graph_that_is_released_again_with_its_key_is_paid_once(policy: str, run: Runner) -> None:
+    line = f"graph release --policy {policy} --out out --idempotency-key march"
+    first, again = run(f"{line} --json").json, run(f"{line} --json").json
+    assert first["notes"] == []
+    assert again["notes"] == ["this release was made before with this key: nothing was charged or read now."]
+    assert again["certificate"] == first["certificate"]
+    assert "nothing was charged" in run(line).out
+    assert run(f"graph release --policy {policy} --out out --idempotency-key april").code == 2
+
+
 def test_a_graph_that_is_refused_ends_with_2_and_names_nobody(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

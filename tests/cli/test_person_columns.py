@@ -72,7 +72,7 @@ def test_a_table_with_totals_counts_every_row_and_merges_those_of_one_person(tmp
     assert (tmp_path / "policy.yaml").read_text(encoding="utf-8").count("  holding: Versichertennummer ") == 1
     run("release --policy policy.yaml --out out --format csv")
     lines = (tmp_path / "out" / "table.csv").read_text(encoding="utf-8").splitlines()
-    assert lines[1:4] == ["*,150", "F,x", "M,x"]  # two contributors are few, and the rest would show their rows
+    assert lines[1:4] == ["Total,150", "F,x", "M,x"]  # two contributors are few, and the rest would show their rows
 
 
 @pytest.mark.parametrize("goal", [goal for goal in DraftGoal if goal is not DraftGoal.COUNTS])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import Json, takes
+from incrowd.cli.options import IdempotencyKey, Json, takes
 from incrowd.cli.output import cost_text, print_json, print_table
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class GraphReleaseOptions:
     force: Annotated[
         bool, typer.Option("--force", help="Release even if the consent registry lost its last known state.")
     ] = False
+    key: IdempotencyKey = None
     json: Json = False
 
 
@@ -79,10 +80,11 @@ def release(options: GraphReleaseOptions) -> None:
     from incrowd.workflows.release.deliver import Destination
 
     destination = Destination(options.out, options.form, options.sign)
-    published = release_graph(options.policy, destination, anyway=options.force)
+    published = release_graph(options.policy, destination, anyway=options.force, key=options.key)
     certificate = published.release.certificate
     if options.json:
-        print_json({"folder": str(published.folder), "certificate": certificate.to_json()})
+        facts = {"folder": str(published.folder), "certificate": certificate.to_json()}
+        print_json({**facts, "notes": list(published.notes)})
         return
     lines = [
         *(("data", str(published.folder / file.name)) for file in tables_of(certificate)),
@@ -91,6 +93,7 @@ def release(options: GraphReleaseOptions) -> None:
         ("guarantee", certificate.claims[0].kind),
         ("protects", str(certificate.guarantee.unit)),
         ("spent", cost_text(certificate.accounting.spent.epsilon, certificate.accounting.spent.delta)),
+        *(("note", note) for note in published.notes),
     ]
     print_table("released", lines, "Read the report first: it says what is protected and what is not.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")

@@ -35,6 +35,14 @@ Master = Annotated[
 Remote = Annotated[
     str | None, typer.Option("--remote", metavar="ADDRESS", help="A Spark Connect server instead: sc://host:15002.")
 ]
+IdempotencyKey = Annotated[
+    str | None,
+    typer.Option(
+        "--idempotency-key",
+        metavar="TEXT",
+        help="The name of this run for schedulers: tried again, it is the same release, paid once.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 NoLimits = Annotated[
     bool,

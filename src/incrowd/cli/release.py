@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.options import EngineName, IdempotencyKey, Json, Master, ReadingOptions, Remote, takes
 from incrowd.cli.output import cost_text, print_json, print_table, shown_path
 from incrowd.cli.progress import progress
 from incrowd.cli.published import show_published
@@ -59,14 +59,7 @@ class ReleaseOptions(ReadingOptions):
     last_step: Annotated[
         int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--idempotency-key",
-            metavar="TEXT",
-            help="The name of this run for schedulers: tried again, it is the same release, paid once.",
-        ),
-    ] = None
+    key: IdempotencyKey = None
     recover: Annotated[
         str | None,
         typer.Option("--recover", metavar="HOW", help="deliver or discard a finished release that a kill hid."),

@@ -115,7 +115,7 @@ class PeriodCalendar:
     Source: a row lies in one period, so periods are blocks of a partition of the record domain (McSherry 2009); two
     calendars are two partitions, and a row near the seam would lie in two blocks.
 
-    >>> months = Calendar("discharged", Every.MONTH, "2025-01", "2029-12")
+    >>> months = PeriodCalendar("discharged", Every.MONTH, "2025-01", "2029-12")
     >>> len(months.labels), months.period_of("2025-03-31")
     (60, '2025-03')
     """
@@ -169,7 +169,7 @@ class PeriodCalendar:
     def days(self, label: str) -> tuple[date, date]:
         """Return the first day of a period, and the first day after it.
 
-        >>> Calendar("day", Every.QUARTER, "2025-Q1", "2025-Q4").days("2025-Q1")
+        >>> PeriodCalendar("day", Every.QUARTER, "2025-Q1", "2025-Q4").days("2025-Q1")
         (datetime.date(2025, 1, 1), datetime.date(2025, 4, 1))
         """
         number = number_of(label, self.every)
@@ -181,7 +181,7 @@ class PeriodCalendar:
         None where some of these days lie in no period, so that no periods are known to hold such rows.  This is what a
         query reads whose condition on the deciding column leaves these days; a row without a date is never among them.
 
-        >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+        >>> months = PeriodCalendar("day", Every.MONTH, "2025-01", "2025-12")
         >>> months.covering(date(2025, 1, 31), date(2025, 2, 2)), months.covering(date(2024, 12, 31), date(2025, 2, 1))
         (('2025-01', '2025-02'), None)
         """
@@ -206,7 +206,7 @@ class PeriodCalendar:
     def period_of(self, value: object) -> str | None:
         """Return the period of a value of the deciding column; None for a row that belongs to none.
 
-        >>> berlin = Calendar("at", Every.MONTH, "2025-01", "2025-12", "Europe/Berlin")
+        >>> berlin = PeriodCalendar("at", Every.MONTH, "2025-01", "2025-12", "Europe/Berlin")
         >>> berlin.period_of("2025-01-31T23:30:00Z"), berlin.period_of("2025-01-31T23:30:00")
         ('2025-02', '2025-01')
         """
@@ -220,7 +220,7 @@ class PeriodCalendar:
     def reads(self, value: object) -> bool:
         """Whether a value of the deciding column is a day or a moment that can be read.
 
-        >>> Calendar("at", Every.YEAR, "2025", "2026", "UTC").reads("31.03.2025 12:00")
+        >>> PeriodCalendar("at", Every.YEAR, "2025", "2026", "UTC").reads("31.03.2025 12:00")
         False
         """
         return self._day(value) is not None

@@ -13,6 +13,7 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused
+from incrowd.workflows.graph.release import ORIGIN, release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release import deliver
@@ -20,6 +21,7 @@ from incrowd.workflows.release.deliver import Destination, PublishedRelease
 from incrowd.workflows.release.keyed import alone_with, key_digest
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import verify
+from tests.graphs import graph_files, graph_policy, karate
 
 POLICY: dict[str, Any] = {
     "incrowd": 1,
@@ -34,6 +36,7 @@ import os, sys
 from pathlib import Path
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.engines.writers import sinks
+from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 
@@ -67,8 +70,9 @@ def touching(self, *values, **named):
 ending("charge_together")
 ending("conclude")
 Path.rename, Path.touch = renaming, touching
-release_to("people.csv", "policy.yaml", Destination(Path("out"), "csv"), terms=ReleaseTerms(key="march"))
 """
+_TABLE = 'release_to("people.csv", "policy.yaml", Destination(Path("out"), "csv"), terms=ReleaseTerms(key="march"))'
+_GRAPH = 'release_graph("policy.yaml", Destination(Path("out"), "csv"), key="march")'
 
 
 @pytest.fixture
@@ -79,12 +83,20 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
     return load_policy(Path("policy.yaml"))
 
 
+@pytest.fixture
+def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
+    monkeypatch.chdir(tmp_path)
+    graph_files(tmp_path, karate())
+    Path("policy.yaml").write_text(json.dumps(graph_policy(tmp_path, {"method": "degree-anonymity", "k": 2})))
+    return load_policy(Path("policy.yaml"))
+
+
 def tried(policy: Policy, key: str | None = "march", out: str = "out") -> PublishedRelease:
     return release_to("people.csv", policy, Destination(Path(out), "csv"), terms=ReleaseTerms(key=key))
 
 
-def killed(point: str) -> None:
-    process = subprocess.run([sys.executable, "-c", _KILLED, point], env=os.environ, check=False)
+def killed(point: str, call: str = _TABLE) -> None:
+    process = subprocess.run([sys.executable, "-c", _KILLED + call, point], env=os.environ, check=False)
     assert process.returncode == 9
     assert Path("out").exists() == (point == "after the renames")
 
@@ -143,6 +155,42 @@ def test_a_run_that_was_killed_is_paid_again_only_if_rows_may_have_been_read_for
     assert tried(policy).release.certificate == made.release.certificate
     assert outcomes(policy) == expected
     assert not list(Path.cwd().rglob(".*.incrowd-*"))
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        ("before charge_together", [True]),
+        ("before conclude", [False, True]),
+        ("after conclude", [True]),
+        ("after the renames", [True]),
+    ],
+)
+def test_a_graph_has_a_key_too(graph: Policy, point: str, expected: list[bool]) -> None:
+    killed(point, _GRAPH)
+    made = release_graph(graph, Destination("out", "csv"), key="march")
+    assert outcomes(graph) == expected
+    assert verify(made.folder).passed
+    assert (made.internal / ORIGIN).is_file()
+    before = bytes_of(made.folder)
+    Path("edges.csv").unlink()  # what the sources hold now does not matter
+    again = release_graph(graph, Destination("out", "csv"), key="march")
+    assert (again.release.certificate, again.internal) == (made.release.certificate, made.internal)
+    assert again.release.result.graph.ends.tolist() == made.release.result.graph.ends.tolist()
+    assert (bytes_of(made.folder), outcomes(graph)) == (before, expected)
+    assert "nothing was charged" in again.notes[0]
+    assert not list(Path.cwd().rglob(".*.incrowd-*"))
+
+
+def test_another_graph_with_a_key_is_another_release_and_a_moved_one_is_not_made_again(graph: Policy) -> None:
+    release_graph(graph, Destination("out", "csv"), key="march")
+    with pytest.raises(Refused, match="is not in elsewhere"):
+        release_graph(graph, Destination("elsewhere", "csv"), key="march")
+    with alone_with(graph, None, key_digest(graph, "april")), pytest.raises(Refused, match="running now"):
+        release_graph(graph, Destination("april", "csv"), key="april")
+    assert outcomes(graph) == [True]
+    release_graph(graph, Destination("april", "csv"), key="april")
+    assert outcomes(graph) == [True, True]
 
 
 def test_an_error_after_the_charge_is_a_run_that_came_to_nothing(

@@ -217,7 +217,7 @@ class UnreadMoments:
     """Counts cells of a column of moments that hold something, and those among them that are no moment.
 
     >>> from incrowd.core.calendar import Every
-    >>> years = Calendar("at", Every.YEAR, "2025", "2026", "UTC")
+    >>> years = PeriodCalendar("at", Every.YEAR, "2025", "2026", "UTC")
     >>> cells = UnreadMoments(years, "at")
     >>> cells.add(pa.record_batch({"at": ["2025-03-31T12:00:00Z", "31.03.2025 12:00", "", None]}))
     >>> cells.unread
@@ -247,7 +247,7 @@ class PeriodRows(SourceView):
     >>> from incrowd.core.calendar import Every
     >>> from incrowd.engines.readers.sources import open_source
     >>> source = open_source(pa.table({"day": ["2025-01-31", "2025-02-01", None], "zip": ["021", "945", "100"]}))
-    >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+    >>> months = PeriodCalendar("day", Every.MONTH, "2025-01", "2025-12")
     >>> rows = PeriodRows(source, PeriodFilter(months, "2025-02", Column("day", type=Type.DATE)))
     >>> [batch.to_pylist() for batch in rows.batches(["zip"])]
     [[{'zip': '945'}]]

@@ -35,7 +35,7 @@ def reading_periods(sql: str, catalog: Catalog, max_groups: int | None = None) -
     >>> from incrowd.core.calendar import Every
     >>> from incrowd.core.domain import Type
     >>> from incrowd.core.schema import Column, Schema
-    >>> months = Calendar("day", Every.MONTH, "2025-01", "2025-12")
+    >>> months = PeriodCalendar("day", Every.MONTH, "2025-01", "2025-12")
     >>> stays = Relation("stays", Schema((Column("day", type=Type.DATE),)), "stays", calendar=months)
     >>> text = "SELECT COUNT(*) FROM stays WHERE day >= '2025-03-01' AND day < DATE '2025-04-01'"
     >>> reading_periods(text, Catalog((stays,)))[1].periods

@@ -73,7 +73,7 @@ class Complaint(Exception):
 class ConnectionSettings:
     """The settings of a connection.
 
-    >>> Settings().set("incrowd.epsilon", "0.1").values["incrowd.epsilon"]
+    >>> ConnectionSettings().set("incrowd.epsilon", "0.1").values["incrowd.epsilon"]
     '0.1'
     """
 
@@ -125,8 +125,8 @@ def _checked(name: str, text: str) -> str:
 class ClientStatement:
     """One statement: what kind it is, and its text.
 
-    >>> Statement.of(" /* x */ SELECT 1 ").kind, Statement.of("BEGIN").kind, Statement.of("DROP TABLE t").kind
-    ('query', 'begin', 'change')
+    >>> [ClientStatement.of(text).kind for text in (" /* x */ SELECT 1 ", "BEGIN", "DROP TABLE t")]
+    ['query', 'begin', 'change']
     """
 
     kind: str

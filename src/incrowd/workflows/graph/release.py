@@ -32,6 +32,7 @@ from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.deliver import Destination, InFolder, PublishedRelease, check_labels, write_internal
 from incrowd.workflows.release.differences import earlier_releases
+from incrowd.workflows.release.keyed import once
 from incrowd.workflows.release.prepare import Background, PolicyOrder
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
@@ -106,20 +107,28 @@ def marked_schemas(policy: Policy) -> tuple[Schema, Schema]:
     return nodes, Schema(tuple(Column(name) for name in place.edge_columns))
 
 
-def release_graph(policy: PolicyLike, destination: Destination, *, anyway: bool = False) -> PublishedRelease:
+def release_graph(
+    policy: PolicyLike, destination: Destination, *, anyway: bool = False, key: str | None = None
+) -> PublishedRelease:
     """Release a graph into a folder: data, report and certificate appear together, or not at all.
 
-    `anyway` also releases where the consent registry was never in the state of the last release.
+    `anyway` also releases where the consent registry was never in the state of the last release.  A release that is
+    tried again with the same `key` is the same release.
     """
     read = load_policy(policy)
     if not isinstance(read.engine, Local):
         raise InvalidParameter("graphs are read on this machine: leave engine: out, or write engine: local.")
+    return once(read, destination, key, partial(_release, read, destination, anyway=anyway))
+
+
+def _release(read: Policy, destination: Destination, digest: str | None, *, anyway: bool) -> PublishedRelease:
     ledger, consent = find_book(read), admit(read)
     if not anyway:
         require_lineage(read, ledger, consent)
     hidden = require_none_hidden(read, ledger, destination.place)
     earlier = earlier_releases(read, ledger, anyway=consent is None)
     order = PolicyOrder.of(read.plan, read, Background(ledger, consent, earlier))
+    order = replace(order, target=replace(order.target, key=digest))
     accompany = partial(_accompany, order, destination.place)
     delivery = InFolder(destination, internal_folder(read, order.id), accompany)
     _check(destination, delivery.folders, read)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -24,12 +24,35 @@ from incrowd.engines.regular_file import is_regular
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.store.disk import lock_at
 from incrowd.verifier.files import CERTIFICATE, file_of
+from incrowd.workflows.policy.internal import internal_folder
+from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
+from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released, published_output
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
 from incrowd.workflows.verify.verify import read_certificate
 
 _LONGEST = 200
+
+
+def once(
+    policy: Policy, destination: Destination, key: str | None, make: Callable[[str | None], PublishedRelease]
+) -> PublishedRelease:
+    """Return the release that was made with a key; else make it, with the digest that its charge names the key by."""
+    if key is None:
+        return make(None)
+    if destination.table is not None:
+        raise InvalidParameter(
+            "a release with a key goes into a folder alone: load its files into the table afterwards."
+        )
+    ledger, digest = find_book(policy), key_digest(policy, key)
+    with alone_with(policy, ledger, digest):
+        earlier = finished(policy, ledger, digest, destination.place)
+        if earlier is None:
+            return make(digest)
+    output = published_output(earlier, destination.place)
+    notes = ("this release was made before with this key: nothing was charged or read now.",)
+    return PublishedRelease(destination.place, internal_folder(policy, earlier.id), Released(output, earlier), notes)
 
 
 def key_digest(policy: Policy, key: str) -> str:

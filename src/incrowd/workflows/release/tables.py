@@ -37,7 +37,6 @@ from incrowd.workflows.release.deliver import (
     PublishedRelease,
     Released,
     check_form,
-    published_output,
     write_internal,
 )
 from incrowd.workflows.release.differences import (
@@ -49,7 +48,7 @@ from incrowd.workflows.release.differences import (
     other_period,
     require_linked,
 )
-from incrowd.workflows.release.keyed import alone_with, finished, key_digest
+from incrowd.workflows.release.keyed import once
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import Background, PolicyOrder, PreparedTable, load_for, prepared_table
 from incrowd.workflows.release.prior import earlier_model
@@ -170,20 +169,11 @@ def release_to(
     read = load_for(policy, data)
     if destination.address is not None:
         return _uploaded(data, read, destination, progress, terms)
-    if terms.key is None:
-        return _release_to(data, read, destination, progress, terms)
-    if destination.table is not None:
-        raise InvalidParameter(
-            "a release with a key goes into a folder alone: load its files into the table afterwards."
-        )
-    ledger, digest = find_book(read), key_digest(read, terms.key)
-    with alone_with(read, ledger, digest):
-        earlier = finished(read, ledger, digest, destination.place)
-        if earlier is None:
-            return _release_to(data, read, destination, progress, replace(terms, key=digest))
-    output = published_output(earlier, destination.place)
-    notes = ("this release was made before with this key: nothing was charged or read now.",)
-    return PublishedRelease(destination.place, internal_folder(read, earlier.id), Released(output, earlier), notes)
+
+    def make(digest: str | None) -> PublishedRelease:
+        return _release_to(data, read, destination, progress, replace(terms, key=digest))
+
+    return once(read, destination, terms.key, make)
 
 
 def _uploaded(

@@ -81,7 +81,7 @@ class Continual(Method):
     (Cu)_t²/(2·scale²); the sum is at most D/(2·scale²) on every path.
 
     >>> Continual(periods=60, epsilon=Fraction(1), delta=Fraction(1, 10**6), participations=1).choice(1).strategy
-    <Strategy.NORMALIZED_ROOT: 'normalized-root'>
+    <NoiseStrategy.NORMALIZED_ROOT: 'normalized-root'>
     """
 
     name: ClassVar[str] = "continual"

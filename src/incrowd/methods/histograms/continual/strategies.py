@@ -40,7 +40,7 @@ class ContributionPattern:
 
     `participations` None means every period.  With `withdrawals` each row can be taken back once, in a later period.
 
-    >>> Pattern(rows=1, participations=2, apart=12).most(60)
+    >>> ContributionPattern(rows=1, participations=2, apart=12).most(60)
     2
     """
 
@@ -94,7 +94,7 @@ def _window_roots(periods: int, window: int) -> list[int]:
 def matrix_of(strategy: NoiseStrategy, periods: int, window: int) -> Matrix:
     """Return the strategy as a lower triangular matrix of whole numbers, the same on every machine.
 
-    >>> matrix_of(Strategy.ROOT, 4, 12)[:, 0].tolist()
+    >>> matrix_of(NoiseStrategy.ROOT, 4, 12)[:, 0].tolist()
     [4096, 2048, 1536, 1280]
     """
     if not 1 <= periods <= MOST_PERIODS:
@@ -128,7 +128,7 @@ def sensitivity(matrix: Matrix, pattern: ContributionPattern) -> int:
     several cells, which never makes it larger.  For non-increasing Toeplitz matrices without negative entries this is
     attained by taking part as early and as densely as allowed.
 
-    >>> sensitivity(matrix_of(Strategy.INDEPENDENT, 12, 12), Pattern(2)) == 12 * 4 << 24
+    >>> sensitivity(matrix_of(NoiseStrategy.INDEPENDENT, 12, 12), ContributionPattern(2)) == 12 * 4 << 24
     True
     """
     inner = matrix.T @ matrix
