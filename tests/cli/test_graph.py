@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,40 @@ def test_a_graph_that_is_released_again_with_its_key_is_paid_once(policy: str, r
     assert again["certificate"] == first["certificate"]
     assert "nothing was charged" in run(line).out
     assert run(f"graph release --policy {policy} --out out --idempotency-key april").code == 2
+
+
+_KILLED = """
+import os
+from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.cli.main import main
+
+conclude = Ledger.conclude
+
+def concluding(self, charge, certificate):
+    conclude(self, charge, certificate)
+    os._exit(9)
+
+Ledger.conclude = concluding
+main(["graph", "release", "--policy", "policy.yaml", "--out", "out"])
+"""
+
+
+def test_a_graph_whose_release_was_killed_is_delivered_by_its_own_command_at_no_cost(
+    policy: str, tmp_path: Path, run: Runner
+) -> None:
+    assert subprocess.run([sys.executable, "-c", _KILLED], capture_output=True, check=False).returncode == 9
+    line = f"graph release --policy {policy} --out out"
+    refused = run(line)
+    assert refused.code == 1
+    assert "--recover deliver" in refused.err
+    assert run(f"{line} --recover perhaps").code == 2
+    assert "at no cost" in run(f"{line} --recover deliver").out
+    kinds = [
+        entry["kind"] for entry in run("ledger show --entries --json --ledger sqlite:///ledger.sqlite").json["entries"]
+    ]
+    assert (kinds.count("charge"), kinds.count("conclude")) == (1, 1)
+    assert run(f"verify out --policy {policy}").code == 0
+    assert run(f"{line} --recover discard").code == 2
 
 
 def test_a_graph_that_is_refused_ends_with_2_and_names_nobody(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import IdempotencyKey, Json, takes
+from incrowd.cli.options import IdempotencyKey, Json, Recover, takes
 from incrowd.cli.output import cost_text, print_json, print_table
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class GraphReleaseOptions:
         bool, typer.Option("--force", help="Release even if the consent registry lost its last known state.")
     ] = False
     key: IdempotencyKey = None
+    recover: Recover = None
     json: Json = False
 
 
@@ -77,15 +78,20 @@ def release(options: GraphReleaseOptions) -> None:
     """
     from incrowd.verifier.files import tables_of
     from incrowd.workflows.graph.release import release_graph
+    from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.deliver import Destination
 
+    if options.recover is not None:
+        from incrowd.cli.release import recover
+
+        return recover(load_policy(options.policy), str(options.out), options.recover, options.json)
     destination = Destination(options.out, options.form, options.sign)
     published = release_graph(options.policy, destination, anyway=options.force, key=options.key)
     certificate = published.release.certificate
     if options.json:
         facts = {"folder": str(published.folder), "certificate": certificate.to_json()}
         print_json({**facts, "notes": list(published.notes)})
-        return
+        return None
     lines = [
         *(("data", str(published.folder / file.name)) for file in tables_of(certificate)),
         ("certificate", str(published.folder / "certificate.json")),
@@ -97,6 +103,7 @@ def release(options: GraphReleaseOptions) -> None:
     ]
     print_table("released", lines, "Read the report first: it says what is protected and what is not.")
     print(f"next\n\n  incrowd verify {shlex.quote(str(published.folder))}")
+    return None
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,10 @@ IdempotencyKey = Annotated[
         help="The name of this run for schedulers: tried again, it is the same release, paid once.",
     ),
 ]
+Recover = Annotated[
+    str | None,
+    typer.Option("--recover", metavar="HOW", help="deliver or discard a finished release that a kill hid."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 NoLimits = Annotated[
     bool,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from incrowd.cli.options import EngineName, IdempotencyKey, Json, Master, ReadingOptions, Remote, takes
+from incrowd.cli.options import EngineName, IdempotencyKey, Json, Master, ReadingOptions, Recover, Remote, takes
 from incrowd.cli.output import cost_text, print_json, print_table, shown_path
 from incrowd.cli.progress import progress
 from incrowd.cli.published import show_published
@@ -60,10 +60,7 @@ class ReleaseOptions(ReadingOptions):
         int | None, typer.Option("--last-step", metavar="STEP", help="Stop after this step of a list of masks.")
     ] = None
     key: IdempotencyKey = None
-    recover: Annotated[
-        str | None,
-        typer.Option("--recover", metavar="HOW", help="deliver or discard a finished release that a kill hid."),
-    ] = None
+    recover: Recover = None
     engine: EngineName = None
     master: Master = None
     remote: Remote = None
@@ -87,7 +84,7 @@ def release(options: ReleaseOptions) -> None:
     from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
 
     if options.recover is not None:
-        return _recover(options)
+        return recover(load_policy(options.policy, options.last_step), options.out, options.recover, options.json)
     policy = read_as(load_policy(options.policy, options.last_step), options.source_options)
     policy = replace(policy, engine=override(policy.engine, options.engine, options.master, options.remote))
     with progress(not options.json) as tell:
@@ -103,27 +100,26 @@ def release(options: ReleaseOptions) -> None:
     return None
 
 
-def _recover(options: ReleaseOptions) -> None:
+def recover(policy: Policy, out: str, action: str, json: bool) -> None:
     """Deliver or discard what a killed release left complete; nothing is charged or read."""
-    from incrowd.workflows.policy.policy import load_policy
     from incrowd.workflows.release.deliver import Destination
     from incrowd.workflows.release.recover import deliver_hidden, discard_hidden
     from incrowd.workflows.release.upload import Upload, deliver_upload
 
     actions = {"deliver": deliver_hidden, "discard": discard_hidden}
-    if options.recover not in actions:
+    if action not in actions:
         raise InvalidParameter("--recover takes deliver or discard.")
-    policy, place = load_policy(options.policy, options.last_step), Destination(options.out)
+    place = Destination(out)
     if place.address is None:
-        certificate = actions[options.recover](policy, place.place)
-    elif options.recover == "deliver":
+        certificate = actions[action](policy, place.place)
+    elif action == "deliver":
         certificate = deliver_upload(policy, place.address)
     else:
         certificate = discard_hidden(policy, Upload.of(policy, place.address).copy)
-    if options.json:
-        print_json({"folder": str(options.out), "recovered": options.recover, "certificate": certificate.to_json()})
-    elif options.recover == "deliver":
-        print_table("delivered, at no cost", [("release", certificate.id), ("folder", str(options.out))])
+    if json:
+        print_json({"folder": out, "recovered": action, "certificate": certificate.to_json()})
+    elif action == "deliver":
+        print_table("delivered, at no cost", [("release", certificate.id), ("folder", out)])
     else:
         print_table("discarded", [("release", certificate.id), ("charge", "not refunded")])
 

@@ -46,8 +46,8 @@ class HiddenRelease:
         """What happened, and what can be done."""
         return (
             f"release {self.certificate.id} was charged and made for {self.target}, but its process was stopped before "
-            f"it appeared there. Its files are in {self.public}. incrowd release --recover deliver puts them in place "
-            "at no cost; --recover discard removes them, and the charge is not refunded."
+            f"it appeared there. Its files are in {self.public}. The same command with --recover deliver puts them in "
+            "place at no cost; with --recover discard it removes them, and the charge is not refunded."
         )
 
 

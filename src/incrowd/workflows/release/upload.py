@@ -26,7 +26,7 @@ from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
 from incrowd.workflows.verify.verify import read_certificate
 
 _COPIES = "published"
-_GO_ON = "incrowd release --recover deliver with the same --policy and --out uploads it at no cost."
+_GO_ON = "The same command with --recover deliver uploads it at no cost."
 
 
 @dataclass(frozen=True)
