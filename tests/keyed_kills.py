@@ -23,11 +23,12 @@ from contextlib import chdir
 from pathlib import Path
 
 from incrowd.accounting.ledger.ledger import Ledger
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 
 POLICY = {
     "incrowd": 1,

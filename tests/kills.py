@@ -32,8 +32,8 @@ from incrowd.client import Client
 from incrowd.errors import IncrowdError
 from incrowd.governance.access_list import AccessList
 from incrowd.governance.grant import AccessDecision, AccessRole, User
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.query.answers import Answers
-from incrowd.workflows.verify.verify import read_certificate
 from tests.ports import free_port
 
 PLANTED = b"PLANTED-"

@@ -17,10 +17,12 @@ from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import file_of, tables_of
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import References, Verification, read_certificate, verify
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import References, verify
 from tests.contract.forging import fitting
 from tests.policies import PEOPLE, changed, people, written
 

@@ -14,8 +14,8 @@ from incrowd.core.codec import digest
 from incrowd.core.steps.step import ClaimBasis, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verifier.judge import judge, numbers_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.verify.verify import certificate_of
 
 Path = tuple[str | int, ...]
 _BOUND = {"policy": "policy_hash", "method": "method", "guarantee": "guarantee", "claims": "claims", "steps": "steps"}

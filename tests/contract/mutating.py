@@ -23,6 +23,7 @@ from typing import Any
 from incrowd.errors import IncrowdError
 from incrowd.verifier.files import CERTIFICATE, REPORT, file_of, placed
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.local.opening import open_survey, publish_survey
 from incrowd.workflows.local.survey_file import SurveyFile
@@ -33,7 +34,7 @@ from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import public_report
-from incrowd.workflows.verify.verify import References, certificate_of, verify
+from incrowd.workflows.verify.verify import References, verify
 from tests import graphs
 from tests.contract.examples import EXAMPLES, POLICIES, rows
 from tests.contract.forging import caught, fitting, refolded

@@ -15,11 +15,12 @@ from incrowd.core.certificate import VERSION
 from incrowd.core.codec import digest
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, file_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import References, certificate_of, verify
+from incrowd.workflows.verify.verify import References, verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import Forgery, caught, fitting, forgeries, placed
 from tests.contract.forging import Path as Place

@@ -30,6 +30,7 @@ from incrowd.verifier.check import Verdict
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import AttackOrder, attack_all
 from incrowd.workflows.attack.inputs import AttackInput
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book, record_failure
 from incrowd.workflows.policy.policy import Policy, load_policy
@@ -38,7 +39,7 @@ from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.linked import open_tables
 from incrowd.workflows.release.outsiders import held_out_of
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, placed
 from tests.linked import EXAMPLES, chosen, example, hospital, linked_files, linked_policy
 

@@ -34,12 +34,12 @@ from incrowd.methods import METHODS
 from incrowd.methods.anonymity.slicing.steps import Sliced
 from incrowd.methods.shared.microdata import Anonymized, Microdata
 from incrowd.methods.shared.outcome import Outcome
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import method_class, vocabulary
 from incrowd.workflows.release.tables import release
-from incrowd.workflows.verify.verify import certificate_of
 from tests.coins import ScriptedCoins
 from tests.contract.agreed import AgreedCoins
 from tests.contract.examples import EXAMPLES, POLICIES, ROWS, rows

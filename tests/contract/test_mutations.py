@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from incrowd.workflows.verify.verify import certificate_of
+from incrowd.workflows.certificates import certificate_of
 from tests.contract.examples import POLICIES
 from tests.contract.mutating import NOT_CAUGHT, OTHERS, Mutation, Subject, mutations, shown_at
 

@@ -11,8 +11,9 @@ import pytest
 from incrowd.core.certificate import VERSION
 from incrowd.errors import UnsupportedVersion
 from incrowd.verifier.check import Verdict
+from incrowd.workflows.certificates import certificate_of, read_certificate
 from incrowd.workflows.policy.policy import load_policy
-from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.golden.certificates.make import FOLDER
 from tests.policies import PEOPLE
 

@@ -19,10 +19,10 @@ from incrowd.governance.grant import AccessRole, User
 from incrowd.queries.measurement import Measurement
 from incrowd.queries.query import QueryTerms
 from incrowd.web.app import ServeOrder, open_server
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.policy.ledger import declaration_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.query.request import QueryRequest
-from incrowd.workflows.verify.verify import certificate_of
 from tests.web.serving import FAST, OFFICER, Browser
 
 BIRTHS, DEATHS = "SELECT COUNT(*) AS n FROM births", "SELECT COUNT(*) AS n FROM deaths"

@@ -319,7 +319,7 @@ def check(options: LedgerCheckOptions) -> None:
 def _anchor(path: str) -> Anchor:
     from incrowd.core.codec import encode
     from incrowd.store.chain_entry import Anchor
-    from incrowd.workflows.verify.verify import certificate_of
+    from incrowd.workflows.certificates import certificate_of
 
     try:
         document = json.loads(Path(path).read_text(encoding="utf-8"))

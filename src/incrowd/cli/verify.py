@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.local.survey_file import SurveyFile
     from incrowd.workflows.policy.policy import Policy
-    from incrowd.workflows.verify.verify import References, Verification
+    from incrowd.workflows.verify.verification import Verification
+    from incrowd.workflows.verify.verify import References
 
 _SIGNS = {"passed": "✓", "failed": "✗", "cannot be known here": "?"}
 
@@ -110,8 +111,8 @@ def _ledger(options: VerifyOptions, policy: Policy | SurveyFile | None) -> Ledge
     import os
 
     from incrowd.accounting.ledger.ledger import Ledger
+    from incrowd.workflows.certificates import read_certificate
     from incrowd.workflows.policy.ledger_place import VARIABLE, ledger_place
-    from incrowd.workflows.verify.verify import read_certificate
 
     if options.ledger is None and not os.environ.get(VARIABLE):
         return None

@@ -19,7 +19,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.perturbation.pram.channel import Channel, Matrix, Randomize, invertible
 from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.verifier.files import placed
-from incrowd.workflows.verify.verify import read_certificate
+from incrowd.workflows.certificates import read_certificate
 
 if TYPE_CHECKING:
     from incrowd.core.certificate import Certificate

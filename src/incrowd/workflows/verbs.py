@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from incrowd.workflows.profile.profile import TableProfile
     from incrowd.workflows.query.request import CostEstimate, QueryAnswer
     from incrowd.workflows.release.deliver import Released
-    from incrowd.workflows.verify.verify import Verification
+    from incrowd.workflows.verify.verification import Verification
 
 
 class Criteria(TypedDict, total=False):

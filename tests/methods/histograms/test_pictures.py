@@ -12,11 +12,11 @@ from incrowd.core.certificate import Certificate
 from incrowd.methods.histograms import suppressed
 from incrowd.methods.shared.outcome import Histogram
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.registry import check_of, picture_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import public_report
-from incrowd.workflows.verify.verify import read_certificate
 from tests.policies import PEOPLE, changed, people
 
 BINS: dict[str, Any] = {"columns": ["sex", "age"], "levels": {"age": 2}}

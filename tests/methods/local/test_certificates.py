@@ -17,10 +17,11 @@ from incrowd.methods.local.survey.output import CHECK
 from incrowd.methods.local.survey.steps import ShuffledPrivacy
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import file_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.local.opening import open_survey
 from incrowd.workflows.local.survey_file import survey_of
 from incrowd.workflows.policy.ledger import find_book
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting
 from tests.surveys import SHUFFLED, TRAVEL, survey_file
 

@@ -16,6 +16,7 @@ from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.core.steps.step import fold
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.verifier.check import Certified, Verdict, in_order
+from incrowd.workflows.certificates import certificate_of, read_certificate
 from incrowd.workflows.coarsen.check import compare_parent
 from incrowd.workflows.coarsen.method import NAME, Coarser, coarsen
 from incrowd.workflows.coarsen.steps import Parent
@@ -23,7 +24,7 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import fitting, require_all_caught
 from tests.policies import PEOPLE, changed, people, tuples, written
 from tests.released import Folder, failed, rehash, release_into

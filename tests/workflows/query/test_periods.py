@@ -20,12 +20,13 @@ from incrowd.errors import BudgetExceeded, InvalidParameter, QueryRefused
 from incrowd.queries.language.periods import reading_periods
 from incrowd.queries.query import Catalog, QueryTerms, Relation
 from incrowd.verifier.check import Problem
+from incrowd.workflows.certificates import certificate_of, read_certificate
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.query.recompute import recomputed_plan
 from incrowd.workflows.query.request import QueryRequest
 from incrowd.workflows.query.service import QueryService, open_queries, publish_answer
 from incrowd.workflows.release.deliver import Destination
-from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import placed, refolded
 
 MARCH = "day >= '2025-03-01' AND day < DATE '2025-04-01'"

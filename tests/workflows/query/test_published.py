@@ -17,10 +17,11 @@ from incrowd.queries.answer import AnswerTables
 from incrowd.queries.check import CHECK, queries_of
 from incrowd.queries.query import QueryTerms
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.query.request import BatchRequest
 from incrowd.workflows.query.service import publish_answer
 from incrowd.workflows.release.deliver import Destination
-from incrowd.workflows.verify.verify import certificate_of, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import asking, service_of
 

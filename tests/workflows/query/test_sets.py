@@ -21,10 +21,10 @@ from incrowd.queries.check import CHECK
 from incrowd.queries.query import QueryTerms
 from incrowd.queries.steps.workload import AnswerSet
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.query.recompute import recomputed_plan
 from incrowd.workflows.query.request import BatchRequest
-from incrowd.workflows.verify.verify import certificate_of
 from tests.contract.forging import caught, fitting, require_all_caught
 from tests.workflows.query.test_service import service_of
 

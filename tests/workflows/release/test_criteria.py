@@ -17,7 +17,8 @@ from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
-from incrowd.workflows.verify.verify import Verification, verify
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, fitting, placed
 from tests.policies import changed, people, with_ledger, written
 

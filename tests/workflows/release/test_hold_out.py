@@ -23,13 +23,14 @@ from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.verifier.judge import check_steps, statement_of
 from incrowd.workflows.attack.publication import table_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination, PublishedRelease
 from incrowd.workflows.release.outsiders import divided, held_out_of
 from incrowd.workflows.release.prepare import Background, PolicyOrder, prepare
 from incrowd.workflows.release.tables import ReleaseTerms, release_to, share_of
-from incrowd.workflows.verify.verify import certificate_of, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import caught, forgeries
 from tests.policies import changed, with_ledger, written

@@ -10,12 +10,13 @@ import pytest
 
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import OutputUnavailable, Refused
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.recover import deliver_hidden, discard_hidden, hidden_releases
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 
 POLICY = {
     "incrowd": 1,

@@ -18,7 +18,8 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
 from incrowd.workflows.report.render import render_internal, render_public
-from incrowd.workflows.verify.verify import Verification, verify
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import verify
 from tests.contract.examples import POLICIES, rows
 from tests.policies import PEOPLE, changed, people, with_ledger, written
 from tests.postgres_tables import ask

@@ -548,7 +548,7 @@ def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
     from incrowd.methods.histograms.continual.method import CHECK
     from incrowd.methods.histograms.continual.running import RunningCounts
     from incrowd.verifier.judge import statement_of
-    from incrowd.workflows.verify.verify import read_certificate
+    from incrowd.workflows.certificates import read_certificate
 
     policy = policy_in(
         tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}
@@ -569,7 +569,7 @@ def test_a_forged_number_of_a_running_count_is_noticed(tmp_path: Path) -> None:
 def test_a_certificate_of_a_series_cannot_praise_itself(tmp_path: Path) -> None:
     from incrowd.methods.histograms.continual.method import CHECK
     from incrowd.verifier.judge import statement_of
-    from incrowd.workflows.verify.verify import certificate_of
+    from incrowd.workflows.certificates import certificate_of
 
     policy = policy_in(
         tmp_path, dataset__unit={"column": "patient"}, release=RUNNING, budget={"epsilon": 1, "delta": "1e-6"}

@@ -20,10 +20,10 @@ from incrowd.core.steps.step import ClaimBasis, Step, claims_of, fold
 from incrowd.errors import IncrowdError
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.verifier.judge import numbers_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import read_certificate
 from tests.contract.examples import POLICIES, rows
 from tests.contract.forging import fitting
 

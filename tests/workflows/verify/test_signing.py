@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
 
 from incrowd.core.certificate import Certificate
 from incrowd.errors import InvalidParameter
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.release.tables import release
 from incrowd.workflows.verify.signing import check_signature, public_key, sign
-from incrowd.workflows.verify.verify import certificate_of
 from tests.policies import PEOPLE, people, written
 from tests.released import Keys, key_pair
 

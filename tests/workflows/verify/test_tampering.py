@@ -13,10 +13,11 @@ from sqlalchemy import text
 from incrowd.accounting.budget import Budget
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.errors import IncrowdError
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.verify.signing import check_signature
-from incrowd.workflows.verify.verify import certificate_of, verify
+from incrowd.workflows.verify.verify import verify
 from tests.ledgers import tampering
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import (

@@ -14,7 +14,8 @@ from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
 from incrowd.workflows.report.page import GENERATOR
-from incrowd.workflows.verify.verify import Verification, verify
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, written
 from tests.released import Folder, failed, key_pair, rehash, release_into
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from incrowd.errors import InvalidParameter
 from incrowd.verifier.files import CERTIFICATE, file_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.local.survey_file import is_survey
 from incrowd.workflows.policy.document import is_policy
-from incrowd.workflows.verify.verify import read_certificate
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sas7bdat", ".xpt")
 """The endings of files that can be opened as tables."""

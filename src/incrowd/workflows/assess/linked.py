@@ -23,10 +23,10 @@ from incrowd.noise.system import SystemCoins
 from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import INTERNAL
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of, linked_method_names
 from incrowd.workflows.release.linked import linked_schema, open_tables
-from incrowd.workflows.verify.verify import read_certificate
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from incrowd.methods.learning.shared.models import LearnedModel, Use
 from incrowd.methods.shared.model_file import MODEL
 from incrowd.verifier.files import CERTIFICATE
 from incrowd.workflows.attack.attack import INTERNAL
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.registry import LEARNING
-from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
     from incrowd.core.table import Opened

@@ -15,9 +15,9 @@ from incrowd.measures.risk.classes import DEFINITIONS, Sizes
 from incrowd.measures.score import Score
 from incrowd.workflows.assess.assess import THRESHOLD, Assessment
 from incrowd.workflows.attack.attack import INTERNAL
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.internal import keep_result
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import read_certificate
 
 
 def plain(assessment: Assessment) -> dict[str, Any]:

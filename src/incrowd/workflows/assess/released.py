@@ -20,9 +20,9 @@ from incrowd.methods.shared.outcome import Outcome, ReleasedTuples
 from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.publication import masks_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.rows import open_release
 from incrowd.workflows.registry import check_of, linked_method_names
-from incrowd.workflows.verify.verify import read_certificate
 
 Levels = Mapping[str, tuple[int, ...]]
 """The known levels of columns; labels are searched there first."""

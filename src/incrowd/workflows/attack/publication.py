@@ -28,10 +28,10 @@ from incrowd.errors import InvalidParameter, SourceUnreadable
 from incrowd.methods.perturbation.shared.steps import maskings
 from incrowd.methods.synthesis.marginals.detail import drawn_inside, drawn_number
 from incrowd.verifier.files import documents_of, tables_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import CERTIFICATE, is_release
 from incrowd.workflows.registry import MODELS, linked_method_names
-from incrowd.workflows.verify.verify import read_certificate
 
 _COUNT = "count"
 _NOBODY = "\N{SYMBOL FOR NULL}"

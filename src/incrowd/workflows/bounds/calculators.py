@@ -212,7 +212,7 @@ def compose(
     """
     from incrowd.core.guarantee import Guarantee
     from incrowd.workflows.bounds.composition import STATED, solve_composition
-    from incrowd.workflows.verify.verify import read_certificate
+    from incrowd.workflows.certificates import read_certificate
 
     read = [read_certificate(Path(item)).guarantee if isinstance(item, str | Path) else item for item in guarantees]
     unit = next((item.unit for item in read if isinstance(item, Guarantee)), Unit())

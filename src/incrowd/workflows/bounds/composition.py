@@ -89,7 +89,7 @@ def _why_infinite(joint: Guarantee) -> str:
 def guarantee_of(document: Mapping[str, Any]) -> Guarantee:
     """Return the guarantee in a certificate, or in the bare JSON of a guarantee."""
     if "certificate" in document:
-        from incrowd.workflows.verify.verify import certificate_of
+        from incrowd.workflows.certificates import certificate_of
 
         return certificate_of(dict(document)).guarantee
     return Guarantee.from_json(document)

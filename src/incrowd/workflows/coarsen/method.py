@@ -29,13 +29,14 @@ from incrowd.methods.shared.outcome import COUNT, Histogram, Outcome
 from incrowd.verifier.check import Certified
 from incrowd.verifier.files import CERTIFICATE, file_of, tables_of
 from incrowd.verifier.judge import numbers_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.coarsen.check import PARENTS, compare_parent, is_counted, read, root, text_of
 from incrowd.workflows.coarsen.labels import Risen, raise_labels
 from incrowd.workflows.coarsen.steps import Coarsen, CoarserColumn, Parent
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.certify import PlanFacts, derive_certificate
 from incrowd.workflows.release.deliver import Destination, Released, write_files
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 
 if TYPE_CHECKING:
     from incrowd.core.coins import Coins

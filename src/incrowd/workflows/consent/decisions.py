@@ -19,11 +19,11 @@ from incrowd.governance.consent.newest import NewestTable
 from incrowd.governance.consent.record import ConsentReceipt, ConsentRecord
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot, columns_of
 from incrowd.governance.consent.state import AsOf, consenting
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.consent.place import make_registry, open_registry, person_column, subject_key
 from incrowd.workflows.consent.subject import Decisions
 from incrowd.workflows.consent.table import TableIds, TableMatch
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import read_certificate
 
 _TIMES = ("at", "valid_from", "valid_to", "of_age", "corrects")
 

@@ -20,7 +20,7 @@ from incrowd.errors import InvalidParameter
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE, REPORT, STATISTICS, check_files, columns_of, documents_of, file_of
 from incrowd.workflows.bounds.odds import Odds
-from incrowd.workflows.verify.verify import read_certificate
+from incrowd.workflows.certificates import read_certificate
 
 FORMATS = {
     "onnx": "incrowd.workflows.export.onnx_model",

@@ -27,11 +27,11 @@ from incrowd.methods.graphs.shared.outputs import (
 )
 from incrowd.verifier.files import placed
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.graph.release import ORIGIN
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.verify.verify import read_certificate
 
 Places = NDArray[np.int64]
 

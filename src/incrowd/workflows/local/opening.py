@@ -14,6 +14,7 @@ from incrowd.core.certificate import Certificate, Columns, Dataset
 from incrowd.engines.writers.sinks import Folders, staged
 from incrowd.errors import LedgerUnavailable, Refused
 from incrowd.verifier.files import CERTIFICATE
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.local.invitations import consent_place
 from incrowd.workflows.local.survey_file import SurveyFile
 from incrowd.workflows.policy.ledger import find_book, open_book
@@ -22,7 +23,7 @@ from incrowd.workflows.release.certify import PlanFacts
 from incrowd.workflows.release.deliver import Destination, InFolder
 from incrowd.workflows.release.perform import ChargeTarget
 from incrowd.workflows.release.run import OpenedRows, ReleaseOrder, run
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ def released_levels(data: str | None) -> dict[str, int]:
     """
     if data is None or not is_release(data):
         return {}
-    from incrowd.workflows.verify.verify import plain_certificate
+    from incrowd.workflows.certificates import plain_certificate
 
     try:
         evidence: Any = plain_certificate(Path(data))["evidence"]

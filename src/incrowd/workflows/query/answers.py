@@ -21,8 +21,8 @@ from incrowd.store.chain import Chain
 from incrowd.store.chain_entry import ChainEntry
 from incrowd.store.database import sibling_address
 from incrowd.store.transaction import Writer
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.query.request import AnswerTexts
-from incrowd.workflows.verify.verify import certificate_of
 
 T = TypeVar("T")
 

@@ -228,7 +228,7 @@ def published_release(policy: Policy, ledger: Ledger, release: str) -> Earlier:
         folder, k, key = Path(facts["published"]), facts["k"], bytes.fromhex(facts.get("commitment key", ""))
     except (OSError, ValueError, KeyError, TypeError):
         return Earlier(release)
-    from incrowd.workflows.verify.verify import read_certificate
+    from incrowd.workflows.certificates import read_certificate
 
     try:
         certificate = read_certificate(folder / CERTIFICATE)

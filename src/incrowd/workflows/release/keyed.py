@@ -24,13 +24,13 @@ from incrowd.engines.regular_file import is_regular
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.store.disk import lock_at
 from incrowd.verifier.files import CERTIFICATE, file_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import FingerprintFile
 from incrowd.workflows.release.deliver import Destination, PublishedRelease, Released, published_output
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
-from incrowd.workflows.verify.verify import read_certificate
 
 _LONGEST = 200
 

@@ -18,10 +18,10 @@ from incrowd.core.certificate import Certificate
 from incrowd.engines.writers.sinks import Folders, appear, check_free, discard, left_whole
 from incrowd.errors import IncrowdError, OutputUnavailable, Refused
 from incrowd.verifier.files import file_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.internal import INTERNAL, internal_folder
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import read_certificate
 
 
 @dataclass(frozen=True)

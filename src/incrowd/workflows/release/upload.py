@@ -18,12 +18,12 @@ from incrowd.core.certificate import Certificate
 from incrowd.engines.readers.remote import filesystem, public_source
 from incrowd.errors import InvalidParameter, OutputUnavailable, PackageMissing, Refused
 from incrowd.verifier.files import CERTIFICATE
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.ledger_place import state_folder
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import PublishedRelease
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
-from incrowd.workflows.verify.verify import read_certificate
 
 _COPIES = "published"
 _GO_ON = "The same command with --recover deliver uploads it at no cost."

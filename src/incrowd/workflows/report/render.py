@@ -20,6 +20,7 @@ from incrowd.workflows.assess.assess import assess
 from incrowd.workflows.assess.released import released_of
 from incrowd.workflows.assess.section import section
 from incrowd.workflows.attack.inputs import NO_CONTROL, ControlGroup, attacked
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.consent.snapshot import taking_part
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import record_look
@@ -29,7 +30,6 @@ from incrowd.workflows.registry import picture_of
 from incrowd.workflows.release.deliver import published_output
 from incrowd.workflows.report.page import internal_report, public_report
 from incrowd.workflows.report.steps_page import kept_steps
-from incrowd.workflows.verify.verify import read_certificate
 
 if TYPE_CHECKING:
     from markupsafe import Markup

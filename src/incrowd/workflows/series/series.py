@@ -19,6 +19,7 @@ from incrowd.core.certificate import Certificate
 from incrowd.engines.regular_file import is_regular
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.verifier.files import CERTIFICATE, file_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.ledger import declaration_of, find_book
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.deliver import Destination, PublishedRelease
@@ -27,7 +28,6 @@ from incrowd.workflows.release.keyed import alone_with
 from incrowd.workflows.release.prepare import load_for, series_terms
 from incrowd.workflows.release.recover import deliver_hidden, hidden_releases
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
-from incrowd.workflows.verify.verify import read_certificate
 
 
 class PeriodState(StrEnum):

@@ -33,7 +33,7 @@ def sign_release(folder: Path, key_file: Path) -> Certificate:
 
     The ledger holds the digest of everything but the signature, so that the charge still fits.
     """
-    from incrowd.workflows.verify.verify import read_certificate
+    from incrowd.workflows.certificates import read_certificate
 
     certificate = read_certificate(folder)
     if certificate.signature is not None:

@@ -6,38 +6,33 @@ the whole plan is recomputed and compared; with the ledger, the charge is looked
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.codec import RepeatedKey, encode, unrepeated
-from incrowd.core.limits import CERTIFICATE_BYTES, check_depth, check_size
+from incrowd.core.codec import encode
 from incrowd.core.steps.around import OutsideCode, StartFromModel, gate_of, own_steps, period_of, steps_around
 from incrowd.core.steps.choices import LevelsByLook
 from incrowd.core.steps.periods import ReadPeriod
 from incrowd.core.steps.step import walk
-from incrowd.drawing.card import card, facts
-from incrowd.engines.regular_file import identity_of, is_regular, open_regular, read_bounded
-from incrowd.errors import IncrowdError, InvalidParameter
+from incrowd.engines.regular_file import identity_of, is_regular, open_regular
+from incrowd.errors import IncrowdError
 from incrowd.store.chain_entry import Anchor
-from incrowd.verifier.check import STATED, Certified, CheckOutcome, Problem, Verdict, failed, passed, undecided
-from incrowd.verifier.files import CERTIFICATE, REPORT, check_files, check_folder, is_present, placed, tables_of
+from incrowd.verifier.check import Certified, CheckOutcome, Problem, failed, passed, undecided
+from incrowd.verifier.files import REPORT, check_files, check_folder, is_present, placed, tables_of
 from incrowd.verifier.judge import judge, statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.coarsen.steps import Parent
-from incrowd.workflows.registry import admit, admitted, check_of, require_admitted, vocabulary
+from incrowd.workflows.registry import admit, admitted, check_of
 from incrowd.workflows.verify.signing import TrustedKeys, check_signature, files_of, public_key
+from incrowd.workflows.verify.verification import ABOUT_ASSUMPTION, ABOUT_CODE, ABOUT_REPORT, Verification
 
 if TYPE_CHECKING:
     from incrowd.accounting.ledger.ledger import Ledger
     from incrowd.workflows.local.survey_file import SurveyFile
     from incrowd.workflows.policy.policy import Policy
-
-_ASSUMED, _REPORT, _CODE = "assumption", "report", "outside code"
-_OUTSIDE = {_ASSUMED, _CODE, STATED, "files", "ledger", "parent", "policy", _REPORT, "signature"}
-"""Findings about what lies outside of steps, claims and tables: who wrote them, and what they were made with."""
 
 
 class References(TypedDict, total=False):
@@ -52,121 +47,6 @@ class References(TypedDict, total=False):
     parent: Path | None
     policy: Policy | SurveyFile | None
     distribution: str | None
-
-
-@dataclass(frozen=True, repr=False)
-class Verification:
-    """All findings; passed means that nothing failed, not that nothing is unknown."""
-
-    certificate: Certificate
-    findings: tuple[CheckOutcome, ...]
-
-    @property
-    def failure(self) -> CheckOutcome | None:
-        """The first finding that failed, if one did."""
-        return next((finding for finding in self.findings if finding.verdict is Verdict.FAILED), None)
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing failed."""
-        return self.failure is None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every claim was decided, the steps it rests on, and what the tables show of it."""
-        return all(finding.verdict is not Verdict.UNKNOWN or finding.about in _OUTSIDE for finding in self.findings)
-
-    @property
-    def vouched(self) -> bool:
-        """Whether it was shown who wrote the certificate: by the ledger that charged it, or by a trusted signature."""
-        return any(
-            finding.about in ("ledger", "signature") and finding.verdict is Verdict.PASSED for finding in self.findings
-        )
-
-    @property
-    def verdict(self) -> str:
-        """All of it in one line."""
-        if not self.passed:
-            return "NOT verified"
-        if not self.complete:
-            text = "consistent, but some claim or step could not be recomputed: see the question marks"
-        else:
-            text = "verified" if self.vouched else "consistent; origin not verified"
-        return text + self._of_the_code + self._of_the_report
-
-    @property
-    def _of_the_code(self) -> str:
-        """What is said of a method of another distribution."""
-        outside = any(outcome.about == _CODE for outcome in self.findings)
-        return "; it depends on code that incrowd did not check" if outside else ""
-
-    @property
-    def _of_the_report(self) -> str:
-        """What is said of a report that this version would not write; a ledger or signature covers its hash."""
-        other = any(finding.about == _REPORT and finding.verdict is Verdict.UNKNOWN for finding in self.findings)
-        return "; the enclosed report is not vouched for" if other else ""
-
-    @property
-    def summary(self) -> list[tuple[str, str]]:
-        """What failed, what cannot be known here, what is assumed, and how much passed, in this order."""
-        lines = [
-            ("✗ failed", f"{finding.about}: {finding.why}")
-            for finding in self.findings
-            if finding.verdict is Verdict.FAILED
-        ]
-        open_ = [finding for finding in self.findings if finding.verdict is Verdict.UNKNOWN]
-        lines += [
-            ("? not checked here", f"{finding.about}: {finding.why}")
-            for finding in open_
-            if finding.about not in (STATED, _ASSUMED)
-        ]
-        lines += [(f"? {STATED}", finding.why) for finding in open_ if finding.about == STATED]
-        lines += [("? assumed", finding.why) for finding in open_ if finding.about == _ASSUMED]
-        return [*lines, ("✓ passed", _check_count(self.findings))]
-
-    def __repr__(self) -> str:
-        return "\n".join([self.verdict, *(f"  {label}: {text}" for label, text in self.summary)])
-
-    def _repr_html_(self) -> str:
-        return card(self.verdict, facts(self.summary), note=f"Certificate {self.certificate.id}.")
-
-
-def _check_count(findings: tuple[CheckOutcome, ...]) -> str:
-    passed = [finding.about for finding in findings if finding.verdict is Verdict.PASSED]
-    claims = sum(about.startswith(("claim: ", "other published bound: ")) for about in passed)
-    return f"{len(passed)} checks" + (f", {claims} of them recomputed claims" if claims else "")
-
-
-def read_certificate(path: Path) -> Certificate:
-    """Read a certificate from its file, or from the folder of its release."""
-    return certificate_of(plain_certificate(path))
-
-
-def plain_certificate(path: Path) -> dict[str, object]:
-    """Read the JSON of a certificate; one that is larger, deeper or longer than certificates are is refused."""
-    file = path / CERTIFICATE if path.is_dir() else path
-    try:
-        content = read_bounded(file, CERTIFICATE_BYTES)
-        check_size(content, "a certificate")
-        plain: dict[str, object] = json.loads(content.decode("utf-8"), object_pairs_hook=unrepeated)
-    except OSError as error:
-        raise InvalidParameter(f"{file} cannot be read: {error.strerror or 'no reason given'}.") from None
-    except InvalidParameter:
-        raise
-    except RepeatedKey:
-        raise InvalidParameter(f"{file} is not a certificate: an object in it has a key twice.") from None
-    except (ValueError, RecursionError):  # no text, no JSON, nested for ever, or a number of thousands of digits
-        plain = {}
-    if not plain or not isinstance(plain, dict):
-        raise InvalidParameter(f"{file} is not a certificate: it is not a JSON object.")
-    check_depth(plain, "a certificate")
-    return plain
-
-
-def certificate_of(plain: dict[str, object]) -> Certificate:
-    """Read the plain form of a certificate."""
-    require_admitted(str(_name(plain)), plain.get("steps"))
-    return Certificate.from_json(plain, vocabulary)
 
 
 def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> Verification:
@@ -190,7 +70,7 @@ def verify(path: Path, data: Path | None = None, **held: Unpack[References]) -> 
         *_policy(certificate, held.get("policy"), placed(certificate, folder, data)),
         *_ledger(certificate, held.get("ledger")),
         *_signature(certificate, held.get("trusted")),
-        *(undecided(_ASSUMED, text) for text in _assumed(certificate)),
+        *(undecided(ABOUT_ASSUMPTION, text) for text in _assumed(certificate)),
     ]
     if list(map(identity_of, files)) != before:
         findings.append(failed("files", "a file was exchanged or changed while it was verified"))
@@ -207,11 +87,6 @@ def verify_named(folder: Path, policy: Path | None, ledger: str | None, trusted:
     return verify(folder, ledger=book, policy=same, trusted=trusted)
 
 
-def _name(plain: dict[str, object]) -> object:
-    method = plain.get("method")
-    return method.get("name") if isinstance(method, dict) else None
-
-
 def _outside(certificate: Certificate) -> Iterator[CheckOutcome]:
     """Compare the code of another distribution with the code that is installed here; nobody checked what it does."""
     steps = [step for step in certificate.steps if isinstance(step, OutsideCode)]
@@ -219,11 +94,11 @@ def _outside(certificate: Certificate) -> Iterator[CheckOutcome]:
     if outside is None and not steps:
         return
     if outside is None or steps != [outside.code]:
-        yield failed(_CODE, "the installed code is not the code that the certificate names")
+        yield failed(ABOUT_CODE, "the installed code is not the code that the certificate names")
     else:
         code = outside.code
         why = f"it depends on {code.distribution} {code.version}, the same code as here; incrowd did not check it"
-        yield undecided(_CODE, why)
+        yield undecided(ABOUT_CODE, why)
 
 
 def _folder(certificate: Certificate, path: Path, named: tuple[Path | None, ...]) -> Iterator[CheckOutcome]:
@@ -270,12 +145,12 @@ def _report(certificate: Certificate, output: object, folder: Path) -> Iterator[
     with open_regular(file) as opened:
         page = opened.read().decode("utf-8")
     if page == public_report(bare, output):
-        yield CheckOutcome(_REPORT, None, "regenerated: identical")
+        yield CheckOutcome(ABOUT_REPORT, None, "regenerated: identical")
     elif GENERATOR in page:
-        yield CheckOutcome(_REPORT, Problem("it is not the page of this certificate"), "")
+        yield CheckOutcome(ABOUT_REPORT, Problem("it is not the page of this certificate"), "")
     else:
         other = Problem("the enclosed report is not vouched for: another version wrote it", undecided=True)
-        yield CheckOutcome(_REPORT, other, "")
+        yield CheckOutcome(ABOUT_REPORT, other, "")
 
 
 def _descent(certificate: Certificate, files: tuple[Path, ...], held: References) -> Iterator[CheckOutcome]:

@@ -20,11 +20,12 @@ from incrowd.methods.synthesis.marginals.output import SyntheticRows
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import certificate_of
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
-from incrowd.workflows.verify.verify import certificate_of, verify
+from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 from tests.statistics.alarm import FALSE_ALARM
 

@@ -17,11 +17,12 @@ from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 from incrowd.verifier.files import file_of
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.policies import PEOPLE, changed, people, with_ledger
 
 MODEL = {"method": "marginals", "epsilon": 3, "delta": "1e-6", "levels": {"zip": 2, "age": 1}}

@@ -25,11 +25,12 @@ from incrowd.methods.synthesis.marginals.patterns import PatternKind
 from incrowd.methods.synthesis.marginals.steps import DrawRows, MeasureTables, weekday_exposure
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 from incrowd.verifier.judge import statement_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.policy import load_policy
 from incrowd.workflows.registry import check_of
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release_to
-from incrowd.workflows.verify.verify import read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.linked import hospital, linked_files, linked_policy
 from tests.policies import changed, with_ledger
 

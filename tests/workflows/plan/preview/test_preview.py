@@ -20,6 +20,7 @@ from incrowd.core.steps.suppression import Suppress
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused, SourceUnreadable
 from incrowd.verifier.check import Verdict
 from incrowd.verifier.files import CERTIFICATE
+from incrowd.workflows.certificates import certificate_of, read_certificate
 from incrowd.workflows.plan.forecast import plan
 from incrowd.workflows.plan.preview.chosen_policy import ChosenPolicy, replaced
 from incrowd.workflows.plan.preview.preview import PreviewResult, look
@@ -28,7 +29,7 @@ from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.release.deliver import Destination
 from incrowd.workflows.release.tables import release, release_to
-from incrowd.workflows.verify.verify import certificate_of, read_certificate, verify
+from incrowd.workflows.verify.verify import verify
 from tests.contract.forging import caught, fitting, forgeries, require_all_caught
 from tests.policies import changed, with_ledger, written
 from tests.workflows.plan.preview.weighing import SURVEY, skewed

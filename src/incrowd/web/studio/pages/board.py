@@ -14,10 +14,10 @@ from incrowd.errors import IncrowdError
 from incrowd.web.studio.books import FolderLedger, books_of
 from incrowd.web.studio.folder import Folder
 from incrowd.web.studio.page import Page, PageContent, PageRequest
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.registry import reasons
 from incrowd.workflows.series.page import period_band
 from incrowd.workflows.series.series import PeriodState, PeriodStatus
-from incrowd.workflows.verify.verify import read_certificate
 
 _MOST = 200
 _NOTHING, _OPEN = "without a release", "not concluded: running, or killed"

@@ -15,10 +15,10 @@ from incrowd.web.studio.jobs import Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
 from incrowd.web.studio.policy_file import PolicyFile
 from incrowd.web.studio.rows import rows_state
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.graph.assess import GraphAssessment, assess_graph
 from incrowd.workflows.graph.profile import GraphProfile, graph_of, profile_graph
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import read_certificate
 
 Profiled = tuple[GraphProfile, Markup]
 

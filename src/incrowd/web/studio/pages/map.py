@@ -19,11 +19,11 @@ from incrowd.workflows.assess.assess import Assessment, assess
 from incrowd.workflows.assess.record import keep_assessment
 from incrowd.workflows.assess.released import read_release
 from incrowd.workflows.assess.section import LOSS, RISK, candidate, map_of
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.plan.compare import compare
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.rows import open_rows
-from incrowd.workflows.verify.verify import read_certificate
 
 _CHOSEN = "is."
 _MOST = 12

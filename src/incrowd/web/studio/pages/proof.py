@@ -25,9 +25,9 @@ from incrowd.workflows.assess.section import section
 from incrowd.workflows.attack.attack import AttackOrder, AttackReport, attack
 from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.attack.page import findings
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.ledger import record_look
 from incrowd.workflows.policy.rows import open_rows
-from incrowd.workflows.verify.verify import read_certificate
 
 _TRIALS = 500
 

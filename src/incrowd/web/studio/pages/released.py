@@ -12,11 +12,13 @@ from incrowd.verifier.files import CERTIFICATE, REPORT, tables_of
 from incrowd.web.studio.books import ledger_name
 from incrowd.web.studio.jobs import Job, Tell
 from incrowd.web.studio.page import Page, PageContent, PageRequest, Redirect, command, foremost, result
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.report.label import label_of
 from incrowd.workflows.report.page import assumptions, describe, gaps
 from incrowd.workflows.verify.signing import sign_release
-from incrowd.workflows.verify.verify import Verification, read_certificate, verify_named
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import verify_named
 
 
 def show(request: PageRequest) -> PageContent:

@@ -16,10 +16,12 @@ from incrowd.web.studio.books import books_of, ledger_name
 from incrowd.web.studio.jobs import Job, Tell, Work
 from incrowd.web.studio.page import Download, Page, PageContent, PageRequest, Redirect, command
 from incrowd.web.studio.sessions import UPLOAD
+from incrowd.workflows.certificates import read_certificate
 from incrowd.workflows.export.formats import Exported, PublisherInfo, exported
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.verify.verify import Verification, read_certificate, verify_named
+from incrowd.workflows.verify.verification import Verification
+from incrowd.workflows.verify.verify import verify_named
 
 FORMS = {"croissant": "croissant.json", "ro-crate": "ro-crate.zip", "ddi": "ddi.xml", "dp-registry": "dp-registry.yaml"}
 """The forms that a button offers, and how the file of each is called."""
