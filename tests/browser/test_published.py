@@ -17,7 +17,8 @@ from incrowd.core.codec import digest
 from incrowd.errors import InvalidParameter
 from incrowd.methods.local.mechanisms.hashed import SIZES, Galois
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below
-from incrowd.methods.local.survey.definition import LocalSurvey, survey_from
+from incrowd.methods.local.survey.definition import LocalSurvey
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.workflows.collect.collector import Collector
 from incrowd.workflows.local.opening import open_survey
 from tests.browser.collecting import Visit, serving

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from incrowd.methods.local.survey.definition import survey_from
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.noise.system import SystemCoins
 from incrowd.web.collect.app import SIZE, collector_app
 from incrowd.web.settings import Settings

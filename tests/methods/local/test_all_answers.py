@@ -16,8 +16,9 @@ from incrowd.methods.local.choice import options, randomizers
 from incrowd.methods.local.crosses import cross_estimates
 from incrowd.methods.local.estimates import THESE, estimates_of
 from incrowd.methods.local.mechanisms.ratio import Weights, exponential_below
-from incrowd.methods.local.survey.definition import LocalSurvey, survey_from
+from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.methods.local.survey.output import _options_fit
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.survey.questions import SurveyQuestion, month_number, month_text
 from incrowd.methods.local.tallies import joined, tallies_of
 from incrowd.workflows.local.opening import open_survey

@@ -14,7 +14,7 @@ import pytest
 from incrowd.cli.main import main
 from incrowd.errors import AccessDenied, InvalidParameter, MixedUnits, Refused
 from incrowd.methods.local.changes import round_estimates
-from incrowd.methods.local.survey.definition import survey_from
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.tallies import joined_rounds, tallies_by_round
 from incrowd.noise.system import SystemCoins
 from incrowd.workflows.collect.collector import Collector, turns_for

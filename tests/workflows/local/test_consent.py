@@ -11,7 +11,7 @@ import pytest
 from incrowd.core.codec import canonical
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
 from incrowd.governance.consent.event import Decided
-from incrowd.methods.local.survey.definition import survey_from
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.survey.steps import INVITED, SENT
 from incrowd.web.collect.pages import form
 from incrowd.workflows.local.invitations import invited_people, require_no_purpose

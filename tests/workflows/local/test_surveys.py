@@ -11,8 +11,9 @@ import pytest
 
 from incrowd.errors import BudgetExceeded, IncrowdError, InvalidParameter, LedgerUnavailable, Refused
 from incrowd.methods.local.estimates import estimates_of
-from incrowd.methods.local.survey.definition import script_hashes, survey_from
+from incrowd.methods.local.survey.definition import script_hashes
 from incrowd.methods.local.survey.output import CHECK
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.methods.local.survey.steps import CollectReports, LocalPrivacy, ShuffledPrivacy
 from incrowd.noise.system import SystemCoins
 from incrowd.verifier.judge import statement_of

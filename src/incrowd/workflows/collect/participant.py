@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from incrowd.errors import InvalidParameter, OutputUnavailable, Refused, ServerUnavailable
-from incrowd.methods.local.survey.definition import LocalSurvey, report_text, survey_from
+from incrowd.methods.local.survey.definition import LocalSurvey, report_text
+from incrowd.methods.local.survey.published import survey_from
 from incrowd.noise.system import SystemCoins
 from incrowd.store.disk import force
 

@@ -16,7 +16,7 @@ from incrowd.methods.local.estimates import Support, everyone, mean_interval
 from incrowd.methods.local.mechanisms.randomizer import Categorical, Family
 from incrowd.methods.local.survey.definition import LocalSurvey
 from incrowd.methods.local.survey.questions import NumberQuestion, SurveyQuestion, TreeQuestion, WordQuestion
-from incrowd.workflows.local.survey_file import SurveyOdds
+from incrowd.workflows.local.survey_questions import SurveyOdds
 
 
 @dataclass(frozen=True)
