@@ -25,11 +25,14 @@ def graphs() -> list[Graph]:
     return [*small, *large]
 
 
-def test_kernels_in_python_count_what_products_of_matrices_count(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("few", [2, 64, 2**14])
+def test_kernels_in_python_count_what_products_of_matrices_count(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     places = graphs()
     plain = [(triangles(graph), widest(graph)) for graph in places]
+    python = compiled.Kernels(compiled.neighbors, compiled.triangles, compiled.widest)
     monkeypatch.setattr(compiled, "_MANY", 0)
-    monkeypatch.setattr(compiled, "_compiled", lambda: (compiled.triangles, compiled.widest))
+    monkeypatch.setattr(compiled, "_FEW", few)
+    monkeypatch.setattr(compiled, "_compiled", lambda: python)
     assert [(triangles(graph), widest(graph)) for graph in places] == plain
     assert len({number for number, _ in plain}) > 8
 
@@ -37,11 +40,13 @@ def test_kernels_in_python_count_what_products_of_matrices_count(monkeypatch: py
 def test_kernels_in_numba_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba", reason="the kernels are compiled with the extra fast")
     chance = np.random.default_rng(7)
-    graph = Graph.of(300, [pair for pair in combinations(range(300), 2) if chance.random() < 0.1])
-    plain = triangles(graph), widest(graph)
+    random = [pair for pair in combinations(range(300), 2) if chance.random() < 0.1]
+    circle = [(node, (node + step) % 2000) for node in range(2000) for step in range(1, 8)]
+    places = [Graph.of(300, random), Graph.of(2000, circle), Graph.of(2000, circle + random)]
+    plain = [(triangles(graph), widest(graph)) for graph in places]
     monkeypatch.setattr(compiled, "_MANY", 0)
-    assert compiled.kernels(0) is not None
-    assert (triangles(graph), widest(graph)) == plain
+    assert compiled.kernels(places[0].degrees) is not None
+    assert [(triangles(graph), widest(graph)) for graph in places] == plain
 
 
 def test_a_process_without_numba_multiplies_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +54,7 @@ def test_a_process_without_numba_multiplies_matrices(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "numba", None)
     compiled._compiled.cache_clear()
     try:
-        assert compiled.kernels(0) is None
+        assert compiled.kernels(np.zeros(0, np.int64)) is None
         assert triangles(Graph.of(3, list(combinations(range(3), 2)))) == 1
     finally:
         compiled._compiled.cache_clear()

@@ -74,15 +74,21 @@ def triangles(graph: Graph) -> int:
     >>> triangles(Graph.of(4, [(0, 1), (1, 2), (0, 2), (2, 3)]))
     1
     """
-    rank = np.empty(graph.size, np.int32)
-    rank[np.lexsort((np.arange(graph.size), graph.degrees))] = np.arange(graph.size)
-    ends = rank[graph.ends]
-    upward = _matrix(ends.min(axis=1), ends.max(axis=1), graph.size)
-    work = upward @ np.diff(upward.indptr).astype(np.int64)
-    compiled = kernels(int(work.sum()))
+    degrees = graph.degrees
+    rank, compiled = _rank(degrees), kernels(degrees)
     if compiled is not None:
-        return int(compiled[0](upward.indptr, upward.indices))
+        return int(compiled.triangles(*compiled.neighbors(graph.ends, rank, False)))
+    ends = rank[graph.ends]
+    upward = _matrix(ends.max(axis=1), ends.min(axis=1), graph.size)
+    work = upward @ np.diff(upward.indptr).astype(np.int64)
     return sum(int((upward[rows] @ upward).multiply(upward[rows]).sum(dtype=np.int64)) for rows in pieces(work))
+
+
+def _rank(degrees: Degrees) -> NDArray[np.int32]:
+    """Return the place of each node among all, those of high degree first."""
+    rank = np.empty(len(degrees), np.int32)
+    rank[np.argsort(-degrees, kind="stable")] = np.arange(len(degrees), dtype=np.int32)
+    return rank
 
 
 def pieces(work: NDArray[np.int64]) -> Iterator[slice]:
@@ -108,27 +114,31 @@ def stars(degrees: Degrees, size: int) -> int:
 
 
 def widest(graph: Graph) -> dict[int, int]:
-    """Return for each number c of common neighbors the largest d_i + d_j − 2 a_ij of a pair with so many.
+    """Return for numbers c of common neighbors the largest d_i + d_j − 2 a_ij of a pair with so many, or with more.
 
-    Pairs without a common neighbor are represented by the largest such number of any pair: some pair with that number
-    and at least as many common neighbors moves a triangle count at least as far (see `smooth`).
+    Left out are numbers for which a pair with more of them is as wide: it moves a triangle count at least as far.  So
+    does, of pairs without a common neighbor, one with the largest such number of any pair (see `farthest`).
+
+    >>> widest(Graph.of(4, [(0, 1), (1, 2), (0, 2), (2, 3)]))
+    {0: 3, 1: 3}
     """
-    matrix, degrees = adjacency(graph), graph.degrees
-    best = np.full(int(degrees.max(initial=0)) + 1, -1, np.int64)
-    work = matrix @ degrees
-    compiled = kernels(int(work.sum()))
+    degrees = graph.degrees
+    best = np.full(int(degrees.max(initial=0)) + 2, -1, np.int64)
+    compiled = kernels(degrees)
     if compiled is None:
-        _raise(best, graph, matrix, work)
+        _raise(best, graph)
     else:
-        compiled[1](matrix.indptr, matrix.indices, degrees, best)
-    largest = {int(c): int(best[c]) for c in np.flatnonzero(best >= 0) if c}
+        compiled.widest(*compiled.neighbors(graph.ends, _rank(degrees), True), best)
+    best = np.maximum.accumulate(best[::-1])[::-1]
+    largest = {int(c): int(best[c]) for c in np.flatnonzero(best[1:] < best[:-1]) if c}
     return {0: largest_sum(graph), **largest}
 
 
-def _raise(best: NDArray[np.int64], graph: Graph, matrix: Any, work: NDArray[np.int64]) -> None:
+def _raise(best: NDArray[np.int64], graph: Graph) -> None:
     """Raise `best` by products of matrices, piece by piece."""
-    degrees, keys = graph.degrees, graph.ends[:, 0] * graph.size + graph.ends[:, 1]
-    for rows in pieces(work):
+    matrix, degrees = adjacency(graph), graph.degrees
+    keys = graph.ends[:, 0] * graph.size + graph.ends[:, 1]
+    for rows in pieces(matrix @ degrees):
         product = (matrix[rows] @ matrix).tocoo()
         first, second = product.row.astype(np.int64) + rows.start, product.col.astype(np.int64)
         later = second > first
@@ -149,7 +159,8 @@ def largest_sum(graph: Graph) -> int:
     top = np.sort(degrees)[-2:]
     most = int(top.sum())
     near = [int(value) for value in values[-3:]]
-    first, second = degrees[graph.ends[:, 0]], degrees[graph.ends[:, 1]]
+    high = degrees >= min(near, default=0)
+    first, second = degrees[graph.ends[high[graph.ends[:, 0]] & high[graph.ends[:, 1]]].T]
     for total in (most, most - 1):
         for x in near:
             y = total - x
