@@ -28,6 +28,9 @@ _LIKELY = (
 @settings(deadline=None)
 @given(texts=st.lists(st.none() | _MESSY | _LIKELY, max_size=20))
 @example(texts=["+5", "5.", "5.000", "5.0001", "007", "1e3", "  12 ", "", " ", "9" * 18, "9" * 19, "0" * 30 + "7"])
+@example(texts=["01234", None, "7", "9" * 18])
+@example(texts=["01234", "9" * 19])
+@example(texts=["0x1", "7"])
 def test_text_is_read_as_one_value_at_a_time_would_be(kind: Type, texts: list[str | None]) -> None:
     found = read(pa.array(texts, pa.string()), kind)
     wanted = [None if text is None else parse(text, kind) for text in texts]

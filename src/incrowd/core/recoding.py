@@ -123,6 +123,8 @@ class Recoding:
         """Return for each row whether its value cannot be read as the declared type."""
         values, indices = as_dictionary(array)
         flags = np.append(read(values, self.column.type).unreadable, False)
+        if not flags.any():
+            return np.zeros(len(array), np.bool_)
         return flags[:-1] if indices is None else flags[indices]
 
     def _place(self, values: pa.Array, unreadable: NDArray[np.bool_]) -> tuple[pa.Array, NDArray[np.bool_]]:

@@ -254,9 +254,8 @@ class MarksAndKeys:
         kind = self.schema[name].type
         if kind is Type.TEXT or not _is_text(array.type):
             return array
-        values, indices = as_dictionary(array)
-        places = pa.array(indices, pa.int32(), mask=indices == len(values))
-        return pa.DictionaryArray.from_arrays(places, read(values, kind).values)
+        coded = array.dictionary_encode()
+        return pa.DictionaryArray.from_arrays(coded.indices, read(coded.dictionary, kind).values)
 
 
 class TextEncoder:

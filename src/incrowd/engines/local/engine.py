@@ -35,7 +35,7 @@ from incrowd.engines.local.encoding import Encoder, MarksAndKeys, RowKeys
 from incrowd.engines.local.validate import checks_of, expected_rows, refuse_crowded, source_checks, validate
 from incrowd.engines.local.views import Consenting, KeyedRows, PeriodRows, SourceView
 from incrowd.engines.readers.reader import TypedReader
-from incrowd.engines.readers.sources import Source, open_source
+from incrowd.engines.readers.sources import Source, coded_batches, open_source
 from incrowd.errors import InvalidParameter, SourceChanged, SourceInvalid, SourceUnreadable
 
 _NO_TEXT = "the source holds text that is not valid Unicode; nothing was released or charged."
@@ -132,7 +132,7 @@ class LocalEngine:
         encoder, start = Encoder(cells), 0
         with Disk() as disk:
             tally = CountTally(self.limits, encoder.sizes, disk)
-            for batch in rows.batches(cells.reads or rows.names[:1]):
+            for batch in coded_batches(rows, cells.reads or rows.names[:1]):
                 chosen = _chosen(filters, start, start + len(batch))
                 start += len(batch)
                 if chosen is None or len(chosen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,7 +23,7 @@ from incrowd.engines.local.encoding import MarksAndKeys, TextEncoder
 from incrowd.engines.local.views import KeyedRows
 from incrowd.engines.readers.plain import is_list, several
 from incrowd.engines.readers.reader import LinedReader, SourceProblem, TypedReader
-from incrowd.engines.readers.sources import Source
+from incrowd.engines.readers.sources import Source, coded_batches
 from incrowd.engines.readers.spelling import PLAIN, Spelling
 from incrowd.errors import SourceChanged, SourceInvalid, SourceMisspelled, SourceUnreadable
 
@@ -255,7 +255,7 @@ def validate(
     done, bad = 0, {column: BadCells(check, spelling) for column, check in checks.items()}
     try:
         columns = list(dict.fromkeys((*checks, *(marks.columns if marks else ()))))
-        for batch in rows.batches(columns) if marks is None else _coded(rows, columns):
+        for batch in rows.batches(columns) if marks is None else map(TextEncoder(), coded_batches(rows, columns)):
             for column, cells in bad.items():
                 bad[column] = cells.more(batch.column(column), range(done, done + batch.num_rows))
             done += batch.num_rows
@@ -271,11 +271,6 @@ def validate(
             raise
         return listed
     return Findings(done, tuple(cells.problem(column, lined) for column, cells in bad.items() if cells.times))
-
-
-def _coded(rows: Rows, columns: list[str]) -> Iterator[pa.RecordBatch]:
-    """Return the rows with columns of text as dictionaries, as several passes read them."""
-    return map(TextEncoder(), rows.coded_batches(columns) if isinstance(rows, Source) else rows.batches(columns))
 
 
 def expected_rows(rows: Rows) -> int | None:

@@ -79,7 +79,7 @@ class Delimited:
 
     def coded(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Parse the file with columns as dictionaries, in half the time of making these from cells."""
-        return self._read(columns, pa.string() if is_guarded(self.path) else _CODED)
+        return self._read(columns, _CODED)
 
     def _read(self, columns: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
         failed = False
