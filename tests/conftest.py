@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from incrowd.core.table import Engine
@@ -50,20 +51,38 @@ FIRST = ("spark", "long", "browser", "docs")
 """What takes longest is started first, so that no process is left with it at the end."""
 
 
+class Doctests:
+    """Looks for examples in files that have some: going through all others took a tenth of the collection."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """Collect a file, its doctests only where it shows a prompt."""
+        found = yield
+        if file_path.suffix == ".py" and b">>>" not in file_path.read_bytes():
+            return [collector for collector in found if not isinstance(collector, DoctestModule)]
+        return found
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Apply to `src`, too, what a file of hooks in `tests` applies to tests alone."""
+    config.pluginmanager.register(Doctests())
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests by what they need, and bring them into the order in which they are started."""
+    folders, turns = dict[str, set[str]](), dict[str, int]()
     for item in items:
-        for named in {*getattr(item, "fixturenames", ()), *_folders(item)} & MARKS.keys():
+        file = _file(item)
+        for named in (folders.setdefault(file, _folders(file)) | {*getattr(item, "fixturenames", ())}) & MARKS.keys():
             item.add_marker(MARKS[named])
         if item.nodeid.partition("[")[0] in LONG:
             item.add_marker("long")
-        if item.get_closest_marker("spark") and "spark" not in item.nodeid:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "spark" in marks and "spark" not in item.nodeid:
             raise pytest.UsageError(
                 f"{item.nodeid} needs Spark: say so in its name, because one process runs all those."
             )
-    turns = dict[str, int]()
-    for item in items:
-        turns[_file(item)] = min(_turn(item), turns.get(_file(item), len(FIRST)))
+        turns[file] = min([turns.get(file, len(FIRST)), *(turn for turn, name in enumerate(FIRST) if name in marks)])
     items.sort(key=lambda item: turns[_file(item)])  # a file stays together, and what its tests share is made once
 
 
@@ -71,13 +90,8 @@ def _file(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0]
 
 
-def _folders(item: pytest.Item) -> set[str]:
-    return {"/".join(item.nodeid.split("/")[:depth]) for depth in (1, 2)}
-
-
-def _turn(item: pytest.Item) -> int:
-    marked = [bool(item.get_closest_marker(name)) for name in FIRST]
-    return marked.index(True) if any(marked) else len(FIRST)
+def _folders(file: str) -> set[str]:
+    return {"/".join(file.split("/")[:depth]) for depth in (1, 2)}
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -97,11 +111,6 @@ def pytest_collection() -> Generator[None, object, object]:
     gc.set_threshold(10_000, 10, 10)
     gc.enable()
     return found
-
-
-def pytest_sessionfinish() -> None:
-    """Let everything be tidied up at the end."""
-    gc.unfreeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:

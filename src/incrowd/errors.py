@@ -145,6 +145,10 @@ class OutputUnavailable(IncrowdError):
     """The output cannot be written to its target; nothing was published."""
 
 
+class PrintingFailed(IncrowdError):
+    """Standard output cannot be written, such as a file on a full disk; what was released or charged stands."""
+
+
 class Interrupted(IncrowdError):
     """A command was stopped by Ctrl-C or a signal; the message names what was charged and is not refunded."""
 

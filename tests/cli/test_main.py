@@ -147,6 +147,37 @@ def test_a_stream_that_the_caller_closed_leads_nowhere(closed: str, printed: str
     assert done.stdout.startswith(printed)
 
 
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_standard_output_that_is_full_is_no_fault_of_incrowd(
+    json: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert main([*SAFE.split(), *json]) == 2
+    error = capsys.readouterr().err
+    assert "standard output cannot be written: No space left on device." in error
+    assert "bug" not in error
+    assert ('"kind": "PrintingFailed"' in error) == bool(json)
+
+
+def test_a_reader_who_closes_the_pipe_ends_a_command_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert main(SAFE.split()) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_of_the_operating_system_elsewhere_is_a_fault_still(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("incrowd.cli.bounds._print_safe", lambda _: Path("not there").stat())
+    assert run(SAFE).code == 70
+
+
 def test_what_a_library_prints_past_python_does_not_reach_standard_output() -> None:
     done = python("-c", CHATTER, *SAFE.split(), "--json")
     assert done.returncode == 0

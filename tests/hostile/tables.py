@@ -222,9 +222,9 @@ def _half_project(folder: Path) -> list[str]:
     return ["import", "a.deid", "--out", "imported"]
 
 
-def _metadata(text: str) -> Make:
+def _metadata(text: Callable[[], str]) -> Make:
     def make(folder: Path) -> list[str]:
-        (folder / "a.rda").write_text(text, encoding="utf-8")
+        (folder / "a.rda").write_text(text(), encoding="utf-8")
         return ["import", "a.rda", "--out", "imported"]
 
     return make
@@ -250,8 +250,8 @@ TABLES: dict[str, Make] = {
         }
     ),
     "deid: half an archive": _half_project,
-    "rda: names with ..": _metadata('A 1 1\n<HIERCODELIST> "../../../etc/passwd"\n'),
-    "rda: a million variables": _metadata("".join(f"V{n} {n + 1} 1\n" for n in range(10**6))),
+    "rda: names with ..": _metadata(lambda: 'A 1 1\n<HIERCODELIST> "../../../etc/passwd"\n'),
+    "rda: a million variables": _metadata(lambda: "".join(f"V{n} {n + 1} 1\n" for n in range(10**6))),
     "csv: one line of 60 MB": _written("a.csv", lambda path: path.write_bytes(b"x" * LARGE)),
     "csv: 60 MB of newlines": _written("a.csv", lambda path: path.write_bytes(b"\n" * LARGE)),
     "csv: 60 MB of quotes": _written("a.csv", lambda path: path.write_bytes(b'a,b\n1,"' + b'""' * (LARGE // 2))),

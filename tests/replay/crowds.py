@@ -58,7 +58,23 @@ def unbounded(method: str, name: str) -> bool:
     return private(method, name) and not comparable(loss) and crowd_of(loss) is None
 
 
-SAMPLED = [(method, name) for method, ways in EXAMPLES.items() for name in ways if sampled(method, name)]
+OTHERS: dict[str, set[str]] = {
+    "safe": {"drafted", "no sample"},
+    "scheme": set(),
+    "suppressed-histogram": {"no sample"},
+    "blended-histogram": {"no sample"},
+    "points": {"no sample"},
+    "partition": set(),
+    "slicing": set(),
+}
+"""Methods with examples that are `sampled`, and the names of their others; `test_contract.py` compares with plans."""
+SAMPLED = [
+    (method, name)
+    for method, ways in EXAMPLES.items()
+    if method in OTHERS
+    for name in ways
+    if name not in OTHERS[method]
+]
 
 
 class SampleCoins(Replayer):

@@ -11,6 +11,7 @@ from incrowd.methods import GRAPHS, LINKED, METHODS
 from tests.contract.examples import POLICIES
 from tests.graphs import EXAMPLES
 from tests.replay import answers, crowds, golden, graphs, linked, tables
+from tests.replay.examples import EXAMPLES as TABLES
 from tests.replay.replaying import TOLERANCE
 
 
@@ -21,6 +22,13 @@ def test_every_private_example_of_a_method_is_measured(method: str) -> None:
     left = [name for name in names if (method, name) not in measured and not crowds.unbounded(method, name)]
     assert left == []
     assert not names or any((method, name) in measured for name in names)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_how_an_example_is_measured_follows_from_its_plan(method: str) -> None:
+    for name in TABLES[method]:
+        assert tables.replayed(method, name) == ((method, name) in tables.REPLAYED)
+        assert crowds.sampled(method, name) == ((method, name) in crowds.SAMPLED)
 
 
 @pytest.mark.parametrize("method", GRAPHS)

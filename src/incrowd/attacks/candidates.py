@@ -9,15 +9,16 @@ halved: this bounds memory for any published table.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from incrowd.attacks.cover import MISSING, Cover, cover_of, numbers, spans, texts
+from incrowd.attacks.cover import MISSING, Cover, cover_of, numbers, spans, text_array
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.errors import InvalidParameter
 
@@ -39,15 +40,30 @@ class CodedColumns:
     @classmethod
     def of(cls, array: pa.ChunkedArray | pa.Array) -> CodedColumns:
         """Encode a column."""
-        if isinstance(array, pa.ChunkedArray):
-            array = array.combine_chunks()
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
-        distinct_texts, back = np.unique(np.append(texts(array.dictionary), MISSING), return_inverse=True)
-        places = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
-        codes, used = back[places].astype(np.int64), np.zeros(len(distinct_texts), bool)
-        used[codes] = True
-        return cls((np.cumsum(used) - 1)[codes], distinct_texts[used])
+        codes, distinct_texts = ordered_codes(array)
+        return cls(codes, np.asarray(distinct_texts.to_numpy(zero_copy_only=False), dtype=str))
+
+    @property
+    def array(self) -> pa.DictionaryArray:
+        """The column as text, each distinct one stored once."""
+        return pa.DictionaryArray.from_arrays(self.codes.astype(np.int32), pa.array(self.texts, pa.string()))
+
+
+def ordered_codes(array: pa.ChunkedArray | pa.Array) -> tuple[Codes, pa.StringArray]:
+    """Return a column as codes of its distinct texts, and these in order."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not pa.types.is_dictionary(array.type):
+        array = array.dictionary_encode()
+    words = pa.concat_arrays([text_array(array.dictionary), pa.array([MISSING])]).dictionary_encode()
+    places = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
+    del array
+    order = pc.array_sort_indices(words.dictionary)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    codes, used = rank[words.indices.to_numpy()][places], np.zeros(len(order), bool)
+    used[codes] = True
+    return (np.cumsum(used) - 1)[codes], words.dictionary.take(order).filter(pa.array(used))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +129,7 @@ def together(people: pa.Table, control: pa.Table | None) -> pa.Table:
     if missing:
         raise InvalidParameter(f"the control group has no column {missing[0]!r}: it needs the columns of the data.")
     tables = [
-        pa.table({name: pa.array(texts(table.column(name)), pa.string()) for name in people.column_names})
+        pa.table({name: CodedColumns.of(table.column(name)).array for name in people.column_names})
         for table in (people, control)
     ]
     return pa.concat_tables(tables)
@@ -221,18 +237,25 @@ def distinct(columns: Sequence[Codes]) -> tuple[Codes, Codes]:
     >>> rows.tolist(), which.tolist()
     ([[0, 2], [1, 2]], [1, 0, 1])
     """
-    group = np.zeros(len(columns[0]), np.int64)
-    for codes in columns:
-        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    group = row_groups(columns)
     _, first = np.unique(group, return_index=True)
     return np.stack([codes[first] for codes in columns], axis=1), group
+
+
+def row_groups(columns: Iterable[Codes]) -> Codes:
+    """Return for each row of some columns of codes which of the distinct rows, in order, it is."""
+    column = iter(columns)
+    group = np.unique(next(column), return_inverse=True)[1]
+    for codes in column:
+        group = np.unique(group * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1]
+    return group
 
 
 def sampled(table: pa.Table, most: int, seed: int) -> pa.Table:
     """Return at most `most` rows, sampled by their values: the order of the rows has no effect."""
     if table.num_rows <= most:
         return table
-    _, which = distinct([CodedColumns.of(table.column(name)).codes for name in table.column_names])
+    which = row_groups(ordered_codes(table.column(name))[0] for name in table.column_names)  # one column at a time
     rank = np.random.default_rng(seed).permutation(int(which.max()) + 1)
     return table.take(np.argsort(rank[which], kind="stable")[:most])
 

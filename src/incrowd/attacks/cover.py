@@ -63,17 +63,21 @@ def texts(array: pa.Array | pa.ChunkedArray) -> NDArray[np.str_]:
     >>> texts(pa.array([1.0, 2.5, None])).tolist()
     ['1', '2.5', '']
     """
+    return np.asarray(text_array(array).to_numpy(zero_copy_only=False), dtype=str)
+
+
+def text_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    """Return values as an array of such texts."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_floating(array.type):
         whole = pc.if_else(pc.equal(pc.floor(array), array), pc.cast(array, pa.int64(), safe=False), None)
-        text = pc.coalesce(pc.cast(whole, pa.string()), pc.cast(array, pa.string()))
-        return np.asarray(pc.fill_null(text, MISSING).to_numpy(zero_copy_only=False), dtype=str)
+        return pc.fill_null(pc.coalesce(pc.cast(whole, pa.string()), pc.cast(array, pa.string())), MISSING)
     if pa.types.is_timestamp(array.type):
         array = pc.cast(array, pa.date32(), safe=False)
-    return np.asarray(pc.fill_null(pc.cast(array, pa.string()), MISSING).to_numpy(zero_copy_only=False), dtype=str)
+    return pc.fill_null(pc.cast(array, pa.string()), MISSING)
 
 
 def numbers(values: NDArray[np.str_]) -> NDArray[np.float64]:

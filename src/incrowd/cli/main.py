@@ -17,7 +17,7 @@ import typer
 
 from incrowd import __version__
 from incrowd.cli.output import wrapped
-from incrowd.errors import IncrowdError, NotRefunded
+from incrowd.errors import IncrowdError, NotRefunded, PrintingFailed
 
 _BAD_INPUT = 2
 _UNEXPECTED = 70
@@ -144,11 +144,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (BrokenPipeError, SystemExit) as ended:
         if isinstance(ended, SystemExit) and not ended.code:  # so Typer ends what it told to a shell
             return 0
-        # The reader closed the pipe (`incrowd … | head`), which Typer turns into SystemExit; the rest goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # the reader closed the pipe (`incrowd … | head`), which Typer turns into SystemExit
         return 0
     except Exception as error:  # noqa: BLE001 (the last resort; an exception's own text may hold data)
-        return _usage_error(error, as_json) or _unexpected(error, as_json)
+        return _usage_error(error, as_json) or _unprinted(error, as_json) or _unexpected(error, as_json)
     if code == _INTERRUPTED:  # Typer turns Ctrl-C into this code without a word
         return fail("interrupted.", "Interrupted", _INTERRUPTED, as_json)
     return code if isinstance(code, int) else 0
@@ -180,6 +179,27 @@ def _usage_error(error: Exception, as_json: bool) -> int | None:
     context = getattr(error, "ctx", None)
     hint = f" See '{context.command_path} --help'." if context is not None else ""
     return fail(f"{describe().rstrip('.')}.{hint}", "Usage", _BAD_INPUT, as_json)
+
+
+def _unprinted(error: Exception, as_json: bool) -> int | None:
+    """Report a standard output that takes no more, such as a file on a full disk; None if the error is another."""
+    if not isinstance(error, OSError):
+        return None
+    try:
+        sys.stdout.flush()  # what could not be written is still there, and fails again
+    except OSError as failure:
+        _drop_output()
+        lost = PrintingFailed(
+            f"standard output cannot be written: {failure.strerror or 'no reason given'}. What this command released, "
+            "wrote or charged stands (`incrowd ledger show`). Make room, or send the output elsewhere."
+        )
+        return fail(str(lost), type(lost).__name__, lost.exit_code, as_json)
+    return None
+
+
+def _drop_output() -> None:
+    """Lead what is still to be printed nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _unexpected(error: Exception, as_json: bool) -> int:

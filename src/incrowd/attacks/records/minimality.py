@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 import pyarrow as pa
 
-from incrowd.attacks.candidates import NONE, CodedColumns, Codes, ColumnMatch, distinct
+from incrowd.attacks.candidates import NONE, CandidateSearch, Codes, ColumnMatch, ordered_codes, row_groups
 from incrowd.attacks.finding import Finding, Risk
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.attacks.trial import Trial
@@ -35,8 +35,7 @@ def minimality(published: PublishedTable, knowledge: Knowledge, control: pa.Tabl
     """
     trial = Trial.of(published, knowledge, control)
     secret = trial.column(trial.secret)
-    everyone = Trial(published, knowledge, knowledge.people, knowledge.people.num_rows)
-    guesses = _inferred(trial, everyone, secret)
+    guesses = _inferred(trial, secret)
     hits = secret.fits(guesses)
     story = trial.story(
         hits,
@@ -91,9 +90,10 @@ class _Merged:
     secrets: Codes
 
 
-def _inferred(trial: Trial, everyone: Trial, secret: ColumnMatch) -> Codes:
+def _inferred(trial: Trial, secret: ColumnMatch) -> Codes:
     """Return the inferred secret of each person, −1 for none."""
-    search = everyone.search
+    knowledge = trial.knowledge
+    search = CandidateSearch.of(trial.published, knowledge.people, trial.known_columns, knowledge)
     own = np.full(len(search.targets), NONE)
     for owner, classes in search.blocks():
         alone = np.bincount(owner, minlength=len(own))[owner] == 1
@@ -101,14 +101,14 @@ def _inferred(trial: Trial, everyone: Trial, secret: ColumnMatch) -> Codes:
     width = len(secret.labels.texts)
     number = np.zeros((len(search.classes), width), np.int64)
     np.add.at(number, (search.class_of, secret.labels.codes), trial.published.weights)
-    l = trial.knowledge.diversity or _diversity(number)  # noqa: E741 - the field's letter
+    l = knowledge.diversity or _diversity(number)  # noqa: E741 - the field's letter
     concluded = np.full(len(own), NONE)
     sizes = np.bincount(search.target_of, minlength=len(own))
     for code in np.unique(own[own >= 0]):
         groups = np.flatnonzero(own == code)
         merged = _Merged(groups, sizes[groups], number[code])
         concluded[groups] = _conclusions(merged, l)
-    return _carried(trial, everyone, concluded)
+    return _carried(trial, search, concluded)
 
 
 def _diversity(number: Codes) -> int:
@@ -133,19 +133,16 @@ def _conclusions(merged: _Merged, l: int) -> Codes:  # noqa: E741 - the field's 
     return guesses
 
 
-def _carried(trial: Trial, everyone: Trial, concluded: Codes) -> Codes:
+def _carried(trial: Trial, search: CandidateSearch, concluded: Codes) -> Codes:
     """Return the conclusions for the attacked people, matched to groups by their known values."""
-    columns = [trial.everyone.column(name) for name in trial.known_columns]
-    theirs = [everyone.everyone.column(name) for name in trial.known_columns]
-    codes = [_common_codes(one, other) for one, other in zip(columns, theirs, strict=True)]
-    _, group = distinct([np.concatenate(pair) for pair in codes])
+    group = row_groups(_common_codes(trial, name) for name in trial.known_columns)
     attacked, listed = group[: trial.everyone.num_rows], group[trial.everyone.num_rows :]
     conclusion = np.full(int(group.max()) + 1, NONE)
-    conclusion[listed] = concluded[everyone.search.target_of]
+    conclusion[listed] = concluded[search.target_of]
     return conclusion[attacked]
 
 
-def _common_codes(one: pa.ChunkedArray, other: pa.ChunkedArray) -> tuple[Codes, Codes]:
-    """Return the values of two columns as codes over both."""
-    both = CodedColumns.of(pa.chunked_array([*one.cast(pa.string()).chunks, *other.cast(pa.string()).chunks]))
-    return both.codes[: len(one)], both.codes[len(one) :]
+def _common_codes(trial: Trial, name: str) -> Codes:
+    """Return a column of the attacked people, and then of everybody in the data, as codes."""
+    sides = (trial.everyone.column(name), trial.knowledge.people.column(name))
+    return ordered_codes(pa.chunked_array([chunk for side in sides for chunk in side.cast(pa.string()).chunks]))[0]

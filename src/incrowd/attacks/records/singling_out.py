@@ -56,25 +56,30 @@ Description = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """A column, and for numbers the median of what was published."""
+    """A column, and where it has numbers those of people and published rows, and the median of what was published."""
 
     column: ColumnMatch
-    values: NDArray[np.float64]
-    labels: NDArray[np.float64]
-    median: float | None
+    values: NDArray[np.float64] | None = None
+    labels: NDArray[np.float64] | None = None
+    median: float = np.nan
 
     @classmethod
     def of(cls, trial: Trial, name: str) -> _Described:
         column = match(trial.published, trial.everyone, name)
-        values, labels = numbers(column.values.texts)[column.values.codes], numbers(column.labels.texts)
+        labels = numbers(column.labels.texts)
+        if np.isfinite(labels).mean() <= 0.5:
+            return cls(column)
         rows = labels[column.labels.codes]
-        median = float(np.nanmedian(rows)) if np.isfinite(labels).mean() > 0.5 else None
-        return cls(column, values, rows, median)
+        return cls(column, numbers(column.values.texts)[column.values.codes], rows, float(np.nanmedian(rows)))
+
+    def number(self, row: int) -> float:
+        """Return the number that a published row shows here, NaN for none."""
+        return np.nan if self.labels is None else float(self.labels[row])
 
     def people(self, row: int, which: Places) -> Hits:
         """Return which of some people fit what a published row shows here."""
-        number = self.labels[row]
-        if self.median is None or np.isnan(number):
+        number = self.number(row)
+        if self.values is None or np.isnan(number):
             values = np.arange(len(self.column.values.texts))
             covered = self.column.cover.contains(values, np.full(len(values), self.column.labels.codes[row]))
             return np.asarray(covered[self.column.values.codes[which]], bool)
@@ -83,16 +88,16 @@ class _Described:
 
     def rows(self, row: int, which: Places) -> Hits:
         """Return which of some published rows fit."""
-        number = self.labels[row]
-        if self.median is None or np.isnan(number):
+        number = self.number(row)
+        if self.labels is None or np.isnan(number):
             return np.asarray(self.column.labels.codes[which] == self.column.labels.codes[row], bool)
         labels = self.labels[which]
         return np.asarray(labels >= number if number >= self.median else labels <= number, bool)
 
     def words(self, row: int) -> str:
         """Return the description in words."""
-        label, number = self.column.labels.texts[self.column.labels.codes[row]], self.labels[row]
-        if self.median is None or np.isnan(number):
+        label, number = self.column.labels.texts[self.column.labels.codes[row]], self.number(row)
+        if np.isnan(number):
             return str(label)
         return f"at least {label}" if number >= self.median else f"at most {label}"
 
@@ -121,7 +126,7 @@ def _alone(columns: dict[str, _Described], descriptions: list[Description], whic
     """
     people = (_fit(columns, description, which) for description in descriptions)
     hits = {int(fitting[0]) for fitting in people if len(fitting) == 1}
-    rows = len(next(iter(columns.values())).labels)
+    rows = len(next(iter(columns.values())).column.labels.codes)
     return Rate(len(hits), min(rows, _DESCRIPTIONS))
 
 
@@ -130,7 +135,7 @@ def _fit(columns: dict[str, _Described], description: Description, which: slice)
 
 
 def _fit_rows(columns: dict[str, _Described], description: Description) -> Codes:
-    rows = len(next(iter(columns.values())).labels)
+    rows = len(next(iter(columns.values())).column.labels.codes)
     return _fitting([partial(columns[name].rows, row) for name, row in description], slice(0, rows))
 
 

@@ -47,7 +47,10 @@ def table_of(rows: Rows, columns: Sequence[str] | None = None) -> pa.Table:
     if not batches:
         return pa.table({name: pa.array([], pa.string()) for name in names})
     schema = batches[0].schema
-    return pa.Table.from_batches([batch.cast(schema) if batch.schema != schema else batch for batch in batches])
+    table = pa.Table.from_batches([batch.cast(schema) if batch.schema != schema else batch for batch in batches])
+    del batches
+    pa.default_memory_pool().release_unused()  # what reading took: attacks take as much again
+    return table
 
 
 def certificate_at(release: Path) -> Certificate | None:
