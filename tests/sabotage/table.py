@@ -362,7 +362,19 @@ SYNTHESIS = (
     *area(
         "synthetic values",
         "tests/methods/synthesis/marginals/test_detail.py tests/methods/synthesis/marginals/test_constraints.py "
-        "tests/methods/synthesis/marginals/test_patterns.py tests/methods/synthesis/marginals/test_weekdays.py",
+        "tests/methods/synthesis/marginals/test_patterns.py tests/methods/synthesis/marginals/test_weekdays.py "
+        "tests/methods/synthesis/marginals/test_rare.py",
+        (
+            _BUDGET,
+            "return tuple(gaussian_scale(rho * root / sum(roots), 1, reach) for root in roots)",
+            "return tuple(gaussian_scale(rho * root / max(roots), 1, reach) for root in roots)",
+        ),
+        (
+            "methods/synthesis/marginals/rare.py",
+            "places.append(np.where(hidden, number - hidden.sum(), np.cumsum(~hidden) - 1))",
+            "places.append(np.where(hidden, 0, np.cumsum(~hidden) - 1))",
+        ),
+        (_SEARCH, "if rare.sizes != rare.widths:", "if False:"),
         (
             "methods/synthesis/marginals/check.py",
             "if not on_weekdays(values, numbers[column.name]):",

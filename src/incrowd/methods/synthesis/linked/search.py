@@ -51,7 +51,7 @@ class LinkedSearch(Search):
     above: WeightedRows
     known_tables: tuple[Columns, ...]
 
-    def singles(self, scale: Fraction) -> TableSelection:
+    def begun(self, scale: Fraction) -> tuple[Search, TableSelection]:
         """Measure each column that is drawn, with the one before it in a sequence; given columns are known."""
         tables = [self.measured(columns, scale) for columns in self.first]
         total = estimated_total(tables)
@@ -62,7 +62,7 @@ class LinkedSearch(Search):
         unfitted = Fit.of(self.rows.sizes, [*self.known_counts(total, scale), *tables], total, 0, (*zeros, *self.prior))
         pace = float(scale) ** 2 / total / 8  # the curvature of the misfit is (total / scale)^2, a slope lacks a total
         fit = replace(unfitted, step=pace).further((), self.limits.steps)
-        return TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))
+        return self, TableSelection(fit, tuple(MeasuringRound(columns, scale) for columns in self.first))
 
     def known_counts(self, total: float, scale: Fraction) -> list[NoisyTable]:
         """Return tables of given columns, from rows that were drawn; they are trusted like measured ones."""

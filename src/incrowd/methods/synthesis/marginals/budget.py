@@ -7,6 +7,7 @@ or removed by 1 and 1, one that is replaced by √2 and 2, a person with r rows 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -24,6 +25,10 @@ DETAIL = Fraction(1, 20)
 
 PATTERNS = Fraction(2, 5)
 """The part of that for days of the week, round numbers and distances, where any are counted."""
+
+
+MANY_CLASSES = 48
+"""A column with more classes gets a finer table of its own, and those that it does not show are taken together."""
 
 
 class ErrorScope(StrEnum):
@@ -65,6 +70,22 @@ def gaussian_scale(rho: Fraction, tables: int, reach: Sensitivity) -> Fraction:
     if rho <= 0:
         raise InvalidParameter("nothing is left of the budget for a table.")
     return Fraction(math.isqrt(math.ceil(tables * reach.table * _FINE**2 / (2 * rho))) + 1, _FINE)
+
+
+def single_scales(scale: Fraction, sizes: Sequence[int], reach: Sensitivity) -> tuple[Fraction, ...]:
+    """Return the scale of each single column, all together at the cost of one scale for all.
+
+    Where a column has many classes, each costs as the root of its classes: noise in many cells adds up.
+
+    >>> [round(float(own)) for own in single_scales(Fraction(30), (900, 9, 4), Sensitivity(1, 1))]
+    [19, 59, 72]
+    >>> single_scales(Fraction(30), (40, 2), Sensitivity(1, 1))
+    (Fraction(30, 1), Fraction(30, 1))
+    """
+    if max(sizes, default=0) <= MANY_CLASSES:
+        return (scale,) * len(sizes)
+    rho, roots = table_rho(scale, reach, len(sizes)), list(map(math.isqrt, sizes))
+    return tuple(gaussian_scale(rho * root / sum(roots), 1, reach) for root in roots)
 
 
 def choice_epsilon(rho: Fraction, choices: int) -> Fraction:

@@ -22,7 +22,8 @@ class JunctionTree:
     """Cliques of columns such that each table lies in one, and those that share a column hang together.
 
     `parents` says for each clique under which one it hangs, −1 for the first of each part; a clique stands after its
-    parent.
+    parent.  `widths` are how many classes columns have in the end, where some are taken together meanwhile: columns
+    are eliminated and cells are counted by those.
 
     >>> tree = JunctionTree.of((2, 3, 4), [(0, 1), (1, 2)])
     >>> tree.cliques, tree.parents, tree.cells
@@ -32,13 +33,14 @@ class JunctionTree:
     sizes: tuple[int, ...]
     cliques: tuple[Columns, ...]
     parents: tuple[int, ...]
+    widths: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, sizes: Sequence[int], tables: Iterable[Columns]) -> JunctionTree:
+    def of(cls, sizes: Sequence[int], tables: Iterable[Columns], widths: tuple[int, ...] = ()) -> JunctionTree:
         """Return the tree of the columns and tables, by eliminating the column with the smallest clique first."""
-        cliques = _maximal(_eliminated(sizes, tables))
+        cliques = _maximal(_eliminated(widths or sizes, tables))
         order, parents = _spanned(cliques)
-        return cls(tuple(sizes), tuple(cliques[place] for place in order), parents)
+        return cls(tuple(sizes), tuple(cliques[place] for place in order), parents, widths)
 
     @classmethod
     def hung(cls, sizes: Sequence[int], cliques: Sequence[Columns]) -> JunctionTree:
@@ -58,7 +60,12 @@ class JunctionTree:
     @cached_property
     def cells(self) -> int:
         """How many numbers the model of these cliques has."""
-        return sum(math.prod(self.sizes[column] for column in clique) for clique in self.cliques)
+        return sum(map(self._room, self.cliques))
+
+    def _room(self, clique: Iterable[int]) -> int:
+        """Return how many numbers a clique has in the end."""
+        widths = self.widths or self.sizes
+        return math.prod(widths[column] for column in clique)
 
     @cached_property
     def separators(self) -> tuple[Columns, ...]:
@@ -81,10 +88,10 @@ class JunctionTree:
         """
         path = self._between(table)
         if path is None:
-            return self.cells + math.prod(self.sizes[column] for column in table)
+            return self.cells + self._room(table)
         joined = [set(self.cliques[place]) | set(table) for place in path]
-        before = sum(math.prod(self.sizes[column] for column in self.cliques[place]) for place in path)
-        return self.cells - before + sum(math.prod(self.sizes[column] for column in clique) for clique in joined)
+        before = sum(self._room(self.cliques[place]) for place in path)
+        return self.cells - before + sum(map(self._room, joined))
 
     def _between(self, table: Columns) -> set[int] | None:
         """Return the cliques on the ways between one clique of each column; None if some hang apart."""

@@ -186,7 +186,8 @@ class Fit:
         total = self.model.total
         every = (*self.measured, *measured)
         weights = (*self.weights, *(np.zeros(table.counts.shape) for table in measured))
-        tree = JunctionTree.of(self.model.tree.sizes, [table.columns for table in every])
+        before = self.model.tree
+        tree = JunctionTree.of(before.sizes, [table.columns for table in every], before.widths)
         return _descended(tree, every, weights, total, (self.step, steps))
 
 

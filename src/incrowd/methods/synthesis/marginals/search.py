@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -28,6 +28,7 @@ from incrowd.methods.synthesis.marginals.budget import (
     choice_rho,
     gaussian_scale,
     last_round,
+    single_scales,
     table_rho,
 )
 from incrowd.methods.synthesis.marginals.detail import tail_of
@@ -44,6 +45,7 @@ from incrowd.methods.synthesis.marginals.model import (
 )
 from incrowd.methods.synthesis.marginals.pairs import pair_tables
 from incrowd.methods.synthesis.marginals.patterns import NoisyPattern
+from incrowd.methods.synthesis.marginals.rare import RareClasses
 
 _STEPS, _FINISH, _TREE_STEPS = 30, 60, 600  # of fitting noisy tables; more is nearer and slower, any number is private
 _TARGET = 8  # how much more a table with the target column helps: a rare class moves few rows of a table
@@ -139,6 +141,8 @@ class Search:
     coins: Coins
     prior: tuple[PriorTable, ...] = field(default=(), kw_only=True)
     """Tables of an earlier model, which was published: the fit starts from them."""
+    rare: RareClasses | None = field(default=None, kw_only=True)
+    """Which classes are taken together in `rows`, if any are."""
 
     def measured(self, columns: Columns, scale: Fraction) -> NoisyTable:
         """Return a table with Gaussian noise."""
@@ -146,21 +150,58 @@ class Search:
         noise = self.coins.gaussian(scale, counts.size).reshape(counts.shape)
         return NoisyTable(columns, counts + noise, float(scale))
 
-    def singles(self, scale: Fraction) -> TableSelection:
-        """Measure every column by itself, and estimate from the tables how many rows there are."""
-        numbers = range(len(self.rows.sizes))
-        tables = [self.measured((column,), scale) for column in numbers]
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many classes each column has in the end."""
+        return self.rows.sizes if self.rare is None else self.rare.widths
+
+    def begun(self, scale: Fraction) -> tuple[Search, TableSelection]:
+        """Measure every column by itself, at the cost of one scale for all.
+
+        Return the search over the classes that are shown by that, and its first model.
+        """
+        scales = single_scales(scale, self.rows.sizes, self.reach)
+        tables = [self.measured((column,), own) for column, own in enumerate(scales)]
         total = estimated_total(tables) if self.limits.total is None else float(self.limits.total)
+        rounds = tuple(map(MeasuringRound, (table.columns for table in tables), scales))
+        rare, search = RareClasses.of(tables, self._single()), self
+        if rare.sizes != rare.widths:
+            faint = tuple((column, int(rare.places[column][code])) for column, code in self.limits.faint)
+            search = replace(self, rows=rare.rows(self.rows), limits=replace(self.limits, faint=faint), rare=rare)
+        return search, TableSelection(search.fitted(rare.tables(tables, total), total), rounds)
+
+    def _single(self) -> set[tuple[int, int | None]]:
+        """Return what is never taken together: columns with a rule, a prior or an order; classes that may be empty."""
+        rules = (*self.limits.zeros, *self.prior)
+        columns = {column for rule in rules for column in rule.columns} | {column for column, _ in self.limits.ordered}
+        return {*self.limits.faint, *((column, None) for column in columns)}
+
+    def fitted(self, tables: Sequence[NoisyTable], total: float) -> Fit:
+        """Return the first model, of single columns."""
         declared = merged_zeros(self.limits.zeros, self.rows.sizes)
         evened, tails = evened_tails(tables, self.limits.ordered)
         faint = harmless_zeros([*faint_zeros(tables, self.limits.faint), *tails], declared)
         zeros = merged_zeros((*declared, *faint), self.rows.sizes)
         fit = Fit.of(self.rows.sizes, evened, total, self.limits.steps, (*zeros, *self.prior))
-        return TableSelection(fit, tuple(MeasuringRound((column,), scale) for column in numbers))
+        if self.rare is None:
+            return fit
+        tree = replace(fit.model.tree, widths=self.widths)
+        return replace(fit, model=replace(fit.model, tree=tree))
+
+    def spread(self, selection: TableSelection) -> TableSelection:
+        """Return what was selected with a model over all classes."""
+        if self.rare is None:
+            return selection
+        return replace(selection, fit=replace(selection.fit, model=self.rare.spread(selection.model)))
 
     def adaptive(self, shares: Shares) -> TableSelection:
         """Measure single columns, then again and again the table about which the model seems most wrong."""
-        progress, candidates = self.singles(shares.first), self.limits.candidates()
+        search, progress = self.begun(shares.first)
+        return search.spread(search.improved(progress, shares))
+
+    def improved(self, progress: TableSelection, shares: Shares) -> TableSelection:
+        """Measure tables until the budget is spent."""
+        candidates = self.limits.candidates()
         scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
         rooms = RoomLimits(candidates)
         for number in range(most):
@@ -216,19 +257,20 @@ class Search:
         Source: McKenna, Miklau & Sheldon 2021 (MST): a third of the budget for each part.
         """
         number, third = len(self.rows.sizes), spendable / 3
-        progress = self.singles(gaussian_scale(third, number, self.reach))
+        search, progress = self.begun(gaussian_scale(third, number, self.reach))
         if number < 2:
-            return progress
+            return search.spread(progress)
         epsilon = choice_epsilon(third, number - 1)
-        pairs = self.spanning(ExpectedTables.of(progress.model, self.coins), epsilon)
+        pairs = search.spanning(ExpectedTables.of(progress.model, self.coins), epsilon)
         scale = gaussian_scale(third, number - 1, self.reach)
-        tables = [self.measured(pair, scale) for pair in pairs]
+        tables = [search.measured(pair, scale) for pair in pairs]
         rounds = tuple(MeasuringRound(pair, scale, epsilon) for pair in pairs)
-        return TableSelection(progress.fit.further(tables, _TREE_STEPS), (*progress.rounds, *rounds))
+        fit = progress.fit.further(tables, _TREE_STEPS)
+        return search.spread(TableSelection(fit, (*progress.rounds, *rounds)))
 
     def spanning(self, expected: ExpectedTables, epsilon: Fraction) -> list[Columns]:
         """Choose pair after pair that joins two parts, by the exponential mechanism; none with too many cells."""
-        sizes, part, chosen = self.rows.sizes, list(range(len(self.rows.sizes))), list[Columns]()
+        sizes, part, chosen = self.widths, list(range(len(self.rows.sizes))), list[Columns]()
         fits = [pair for pair in combinations(part, 2) if sizes[pair[0]] * sizes[pair[1]] <= self.limits.cells]
         distances = {pair: self.distance(expected, pair) for pair in fits}
         select = Exponential(epsilon, self.reach.score)
@@ -241,7 +283,7 @@ class Search:
     def _roomy(self, pair: Columns, chosen: Sequence[Columns]) -> bool:
         """Whether a pair more leaves the model small enough: a tree by itself is, with what never occurs it may not."""
         zeros = [zero.columns for zero in self.limits.zeros]
-        return not zeros or cells_of(self.rows.sizes, [*zeros, *chosen, pair]) <= self.limits.cells
+        return not zeros or cells_of(self.widths, [*zeros, *chosen, pair]) <= self.limits.cells
 
 
 _ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
@@ -353,7 +395,7 @@ class RoomLimits:
                 if needs.get(columns, 0) > room:
                     continue
                 if 2 * tree.cells_with(columns) > room:
-                    needs[columns] = cells_of(tree.sizes, [*tables, columns])
+                    needs[columns] = cells_of(tree.widths or tree.sizes, [*tables, columns])
                     if needs[columns] > room:
                         continue
             allowed.append(columns)

@@ -20,7 +20,7 @@ from incrowd.core.terms import Condition, Exposure, Theorem, joined
 from incrowd.core.unit import Adjacency
 from incrowd.core.words import counted
 from incrowd.errors import InvalidParameter
-from incrowd.methods.synthesis.marginals.budget import ErrorScope, Sensitivity, choice_rho, table_rho
+from incrowd.methods.synthesis.marginals.budget import MANY_CLASSES, ErrorScope, Sensitivity, choice_rho, table_rho
 from incrowd.methods.synthesis.marginals.constraints import NumberConstraint
 from incrowd.methods.synthesis.marginals.junction import Columns
 from incrowd.methods.synthesis.marginals.patterns import ValuePattern
@@ -202,12 +202,19 @@ class MeasureTables(Step):
         left_out = " A row whose classes contradict a constraint is not counted." if self.contradictions else ""
         pieces = ", ".join(f"“{item.column}” ({counted(item.size or 0, 'piece')})" for item in self.details or ())
         fine = f" Counted once more, in finer pieces: {pieces}." if self.details else ""
-        fine += pattern_sentence(self.patterns or ())
+        fine += pattern_sentence(self.patterns or ()) + self._together
         return (
             f"Each of {counted(len(self.columns), 'column')} is counted by itself, {_WORDS[self.strategy]}: all with "
             f"integer Gaussian noise, chosen by the exponential mechanism, within ρ = {float(self.rho):.4g}.{fine} A "
             f"model is fitted to the noisy tables alone.{errors}{left_out}{public}{weighed}"
         )
+
+    @property
+    def _together(self) -> str:
+        """What becomes of rare classes of large columns, as a sentence."""
+        large = any((column.size or 0) > MANY_CLASSES for column in self.columns)
+        rule = f" Of a column with more than {MANY_CLASSES} classes, those that its own counts do not show above noise"
+        return f"{rule} may be counted together, and drawn alike." if large else ""
 
     @property
     def public(self) -> tuple[Exposure, ...]:
