@@ -32,10 +32,10 @@ from incrowd.workflows.attack.attack import AttackOrder, attack_all
 from incrowd.workflows.attack.inputs import AttackInput
 from incrowd.workflows.policy.file import json_schema
 from incrowd.workflows.policy.ledger import find_book, record_failure
+from incrowd.workflows.policy.linked_tables import open_tables
 from incrowd.workflows.policy.policy import Policy, load_policy
 from incrowd.workflows.registry import check_of, method_class, vocabulary
 from incrowd.workflows.release.deliver import Destination
-from incrowd.workflows.release.linked import open_tables
 from incrowd.workflows.release.outsiders import held_out_of
 from incrowd.workflows.release.tables import ReleaseTerms, release_to
 from incrowd.workflows.verify.verify import read_certificate, verify
