@@ -509,8 +509,8 @@ LINKED = (
         ),
         (
             "workflows/release/prepare.py",
-            "if policy.gate is not None and (consent is None",
-            "if False and (consent is None",
+            "if policy.gate is not None and (consent is None or not consent.gate.settled):",
+            "if False:",
         ),
     ),
     *area(

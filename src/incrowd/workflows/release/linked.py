@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from incrowd.core.certificate import Certificate
-from incrowd.core.linked import LinkedTables
-from incrowd.core.table import Engine, Progress, Table
+from incrowd.core.linked import LinkedSchema, LinkedTables
+from incrowd.core.table import Engine, Opened, Progress, Rows, Table
 from incrowd.engines.fingerprints import keyed_digest
 from incrowd.engines.local.views import DividedRows, HeldOut
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import engine_of
 from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.sinks import Folders
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, RowsLeftOut
 from incrowd.verifier.files import STATISTICS
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit, taking_part_linked
@@ -41,6 +42,7 @@ from incrowd.workflows.release.deliver import (
 )
 from incrowd.workflows.release.differences import earlier_releases
 from incrowd.workflows.release.libraries import load_out_of_core
+from incrowd.workflows.release.linked_keys import key_notes
 from incrowd.workflows.release.outsiders import keep_held_out
 from incrowd.workflows.release.prepare import (
     Background,
@@ -88,7 +90,16 @@ def release_linked(
 def linked_in_memory(data: object, policy: Policy, terms: ReleaseTerms) -> tuple[Any, Certificate]:
     """Release linked tables in memory: the tables by name and their certificate."""
     order = _order(data, policy, terms)
-    return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
+    return run(order, partial(_warned, order, data), IN_MEMORY)
+
+
+@contextmanager
+def _warned(order: PolicyOrder, data: object) -> Iterator[PreparedTables]:
+    """Say before the charge what there is to say of the rows, as there is no terminal here."""
+    with prepared_tables(order, data, None) as prepared:
+        for note in prepared.notes:
+            warn(note, RowsLeftOut, stacklevel=2)
+        yield prepared
 
 
 def _order(data: object, policy: Policy, terms: ReleaseTerms) -> PolicyOrder:
@@ -116,7 +127,7 @@ def _checked(
     order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
 ) -> Iterator[PreparedTables]:
     with prepared_tables(order, data, progress, terms.hold_out) as prepared:
-        before_charge(order, prepared, terms)
+        before_charge(order, prepared, terms, prepared.notes)
         yield prepared
 
 
@@ -144,11 +155,7 @@ def prepare_tables(
     content = hashlib.sha256(b"".join(map(engine.digest, sources))).digest()
     bond = DatasetBinding.of(policy, ledger, tuple(marks))
     secret = secrets.token_bytes(32)
-    notes = tuple(
-        f"{name}: {note}"
-        for name, source, own in zip(schema.table_names, sources, schemas, strict=True)
-        for note in (*source.notes, *missing_ids(engine, source, own))
-    )
+    notes = _notes(schema, sources, rows, engine)
     held_out = held_out_group(policy, hold_out)
     if held_out is not None:
         rows[0] = DividedRows(rows[0], held_out)
@@ -157,8 +164,18 @@ def prepare_tables(
     return PreparedTables(tables, ledger, (bond,), commitment, secret, addresses, notes, held_out)
 
 
-def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
-    """Open and check what a release opens and checks before its charge; nothing is written or bound."""
+def _notes(schema: LinkedSchema, sources: Sequence[Opened], rows: Sequence[Rows], engine: Engine) -> tuple[str, ...]:
+    """Return what the data holder should know of the rows, by table: how they were read, and keys that lead nowhere."""
+    own = (
+        f"{name}: {note}"
+        for name, source in zip(schema.table_names, sources, strict=True)
+        for note in (*source.notes, *missing_ids(engine, source, schema.columns_of(name)))
+    )
+    return (*own, *key_notes(schema, rows, engine))
+
+
+def rehearse_tables(data: object, policy: Policy, engine: Engine) -> tuple[str, ...]:
+    """Open and check what a release opens and checks before its charge, and return its notes; nothing is written."""
     schema = linked_schema(policy)
     sources = open_tables(policy, data, engine)
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
@@ -170,6 +187,7 @@ def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
     ledger = find_book(policy)
     if ledger is not None:
         DatasetBinding.of(policy, ledger, tuple(marks))
+    return _notes(schema, sources, rows, engine)
 
 
 def _accompany(
