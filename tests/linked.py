@@ -14,8 +14,8 @@ from pyarrow import csv
 from incrowd.core.linked import LinkedSchema, LinkedTables
 from incrowd.core.table import Table
 from incrowd.engines.local.engine import LOCAL
+from incrowd.workflows.policy.linked_tables import linked_schema, open_tables
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.linked import linked_schema, open_tables
 
 Tables = dict[str, pa.Table]
 _FEW: dict[str, Any] = {"missing": "drop", "outside": "drop"}

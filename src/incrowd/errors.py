@@ -169,3 +169,7 @@ class NotRefunded(str):
     """
 
     __slots__ = ()
+
+
+class RowsLeftOut(UserWarning):
+    """Rows that take no part in a release, or keys that lead to two rows; said to the data holder before the charge."""

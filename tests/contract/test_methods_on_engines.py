@@ -25,8 +25,8 @@ from incrowd.methods import METHODS
 from incrowd.methods.synthesis.linked.levels import weighted_rows
 from incrowd.methods.synthesis.linked.rows import read_levels
 from incrowd.noise.system import SystemCoins
+from incrowd.workflows.policy.linked_tables import linked_schema, open_tables
 from incrowd.workflows.policy.policy import Policy, load_policy
-from incrowd.workflows.release.linked import linked_schema, open_tables
 from incrowd.workflows.release.tables import release
 from tests import linked
 from tests.contract import kinds

@@ -37,7 +37,7 @@ def examples() -> Iterator[tuple[str, Callable[[], golden.Parts]]]:
         yield f"unknown groups, {sql}", partial(groups.parts, sql, connection)
     for strategy, limit in series.REPLAYED:
         yield f"continual, {strategy}, {limit}", partial(series.parts, strategy, limit, step=9)
-    for method, name in consent.GATED:
+    for method, name in (*consent.GATED, *consent.LINKED):
         yield f"consent, {method}, {name}", partial(consent.parts, method, name)
 
 

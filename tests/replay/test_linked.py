@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.replay import golden
+from tests.replay import consent, golden
 from tests.replay.linked import REPLAYED, parts
 
 
@@ -13,3 +13,10 @@ def test_no_transcript_of_linked_tables_loses_more_than_the_guarantee_or_less_th
     results = parts(name)
     golden.check(f"linked, {name}", results)
     assert min(results.values()) >= 0.8
+
+
+@pytest.mark.parametrize("name", [name for _, name in consent.LINKED])
+def test_who_refuses_loses_nothing_with_all_linked_rows_and_who_consents_no_more_than_the_guarantee(name: str) -> None:
+    results = consent.parts("linked", name)
+    golden.check(f"consent, linked, {name}", results)
+    assert results["refuses or is not there"] == 0.0

@@ -487,8 +487,8 @@ LINKED = (
         ),
         (
             "workflows/release/linked.py",
-            "rows[0] = DividedRows(sources[0], held_out)",
-            "rows[0] = sources[0]",
+            "rows[0] = DividedRows(rows[0], held_out)",
+            "rows[0] = rows[0]",
         ),
         (
             f"{_LINKED}/output.py",
@@ -499,6 +499,30 @@ LINKED = (
             f"{_LINKED}/output.py",
             "if parents is None or (rows and not (foreign.min() >= 1 and foreign.max() <= len(parents))):",
             "if parents is None:",
+        ),
+    ),
+    *area(
+        "linked",
+        "tests/workflows/consent/test_linked.py",
+        (
+            "workflows/consent/snapshot.py",
+            "admitted[child.name] = engine.admitted(rows, people)",
+            "admitted[child.name] = rows",
+        ),
+        (
+            "workflows/consent/snapshot.py",
+            "admitted = {schema.name: engine.admitted(tables[0], consent.by(person_column(policy)))}",
+            "admitted = {schema.name: tables[0]}",
+        ),
+        (
+            "workflows/release/linked.py",
+            "rows = [*taking_part_linked(engine, sources, policy, order.background.consent)]",
+            "rows = [*sources]",
+        ),
+        (
+            "workflows/release/prepare.py",
+            "if policy.gate is not None and (consent is None or not consent.gate.settled):",
+            "if False:",
         ),
     ),
     *area(

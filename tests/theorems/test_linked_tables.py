@@ -16,8 +16,8 @@ from incrowd.methods.synthesis.linked.levels import WHOLE, Level, caps, class_of
 from incrowd.methods.synthesis.linked.method import Linked
 from incrowd.methods.synthesis.linked.rows import read_levels
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
+from incrowd.workflows.policy.linked_tables import linked_schema
 from incrowd.workflows.policy.policy import Policy
-from incrowd.workflows.release.linked import linked_schema
 from tests.coins import SeededCoins
 from tests.linked import Tables, example, hospital, opened, with_person
 

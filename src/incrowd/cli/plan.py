@@ -125,12 +125,15 @@ def plan(options: PlanOptions) -> None:
     checked = _rows_checked(options, policy)
     explored, forecast = checked.explored, planned(policy, checked.refusal)
     if options.json:
-        outside = {"outside": [column.to_json() for column in checked.outside]} if checked.outside else {}
+        outside: dict[str, object] = (
+            {"outside": [column.to_json() for column in checked.outside]} if checked.outside else {}
+        )
+        outside |= {"notes": [*checked.notes]} if checked.notes else {}
         print_json(_as_json(forecast) | outside | ({} if explored is None else {"explored": explored.to_json()}))
     else:
         _show(forecast)
-        for column in checked.outside:
-            print_text(f"note: {column.sentence}")
+        for note in (*checked.notes, *(column.sentence for column in checked.outside)):
+            print_text(f"note: {note}")
         if forecast.allowed:
             verb = "release" if policy.graph is None else "graph release"
             print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.policy))} --out out\n")
@@ -179,11 +182,12 @@ def _route(route: Route) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class CheckedRows:
-    """Why a release of rows would be refused, what a search found, and values outside their domain."""
+    """Why rows would be refused, what a search found, values outside their domain, and keys that lead nowhere."""
 
     refusal: str | None = None
     explored: Explored | None = None
     outside: tuple[OutsideValues, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
@@ -217,18 +221,18 @@ def _rows_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
 
 
 def _linked_checked(options: PlanOptions, policy: Policy) -> CheckedRows:
-    """Return why a release of linked tables would be refused, if it would be."""
+    """Return why a release of linked tables would be refused, if it would be, and which keys lead nowhere."""
     from incrowd.engines.settings import engine_of
     from incrowd.workflows.policy.ledger import record_look
     from incrowd.workflows.release.linked import rehearse_tables
 
     with engine_of(policy.engine) as engine:
         try:
-            rehearse_tables(options.data, policy, engine)
+            notes = rehearse_tables(options.data, policy, engine)
         except Refused as error:
             return CheckedRows(str(error))
     record_look(policy, "plan")
-    return CheckedRows()
+    return CheckedRows(notes=notes)
 
 
 def _as_json(forecast: Forecast) -> dict[str, object]:

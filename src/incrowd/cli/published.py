@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from incrowd.cli.output import print_table
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
     from incrowd.workflows.policy.policy import Policy
 
 
-def show_published(policy: Policy) -> None:
-    """Print each column as it will be published, with example labels made from the schema."""
+def show_published(policy: Policy, notes: Sequence[str] = ()) -> None:
+    """Print notes on the rows, and each column as it will be published, with example labels made from the schema."""
     from incrowd.workflows.plan.published import published_by, unpublished
 
+    if notes:
+        print_table("Before the charge", [("note", note) for note in notes])
     columns = published_by(policy)
     if not columns:
         return

@@ -83,6 +83,26 @@ class PseudonymFilter:
         return frozenset(filter(self.admits, names))
 
 
+@dataclass(frozen=True, eq=False)
+class RowIdFilter:
+    """Rows whose key names one of some rows above them: those of people who take part.
+
+    >>> RowIdFilter(Column("stay"), frozenset({"s1"})).of(pa.array(["s1", "s2", None, "s1"])).tolist()
+    [True, False, False, True]
+    """
+
+    person: Column
+    """The key, which leads to a person."""
+    names: frozenset[str] = field(repr=False)
+
+    def of(self, ids: pa.Array) -> NDArray[np.bool_]:
+        names = names_of(ids, self.person)
+        return _by_name(names, np.array([name in self.names for name in names.dictionary.to_pylist()], np.bool_))
+
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        return self.names.intersection(names)
+
+
 def _by_name(names: pa.DictionaryArray, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return for each row what was chosen for its name; false where there is none."""
     codes = names.indices.fill_null(len(chosen)).to_numpy(zero_copy_only=False)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from incrowd.core.linked import LinkedSchema, LinkedTables
 from incrowd.core.recoding import Classes
+from incrowd.core.steps.around import gate_of
 from incrowd.core.table import Engine, Table
 from incrowd.errors import InvalidParameter
 from incrowd.measures.utility.relational import Link, LinkDistance, LinkedRows
@@ -24,9 +25,10 @@ from incrowd.verifier.files import CERTIFICATE, tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import INTERNAL
 from incrowd.workflows.certificates import read_certificate
+from incrowd.workflows.consent.snapshot import linked_gate, taking_part_linked
+from incrowd.workflows.policy.linked_tables import linked_schema, open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.registry import check_of, linked_method_names
-from incrowd.workflows.release.linked import linked_schema, open_tables
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ def assess_linked(release: Path, policy: Policy, data: object, engine: Engine) -
         raise InvalidParameter("the release has other tables than the policy: give the policy of the release.")
     method: Any = policy.method
     classes: dict[str, tuple[Classes, ...]] = method.classes(schema)
-    sources = open_tables(policy, data, engine)
+    consent = linked_gate(policy, gate_of(certificate.steps))
+    sources = taking_part_linked(engine, open_tables(policy, data, engine), policy, consent)
     parts = zip(schema.table_names, sources, strict=True)
     true = LinkedTables(schema, tuple(Table(schema.columns_of(name), source, engine) for name, source in parts))
     before = read_levels(true, tuple(classes.values()), SystemCoins())

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from incrowd.attacks.knowledge import Knowledge, PublishedTable
 from incrowd.core.linked import LinkedSchema
 from incrowd.core.schema import Role
+from incrowd.core.steps.around import gate_of
 from incrowd.core.table import Rows
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.local.views import DividedRows
@@ -28,9 +29,10 @@ from incrowd.verifier.files import tables_of
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.attack.attack import AttackTarget
 from incrowd.workflows.attack.publication import as_classes, check_belongs, lookup_of, masks_of, table_of
+from incrowd.workflows.consent.snapshot import linked_gate, taking_part_linked
+from incrowd.workflows.policy.linked_tables import linked_schema, open_tables, tables_in
 from incrowd.workflows.policy.rows import require_named
 from incrowd.workflows.registry import check_of
-from incrowd.workflows.release.linked import linked_schema, open_tables, tables_in
 from incrowd.workflows.release.outsiders import held_out_of
 
 if TYPE_CHECKING:
@@ -95,7 +97,9 @@ def _groups(
     """Return the people in the data, and the control group: a folder with a file a table, or who was held out."""
     require_named(inputs.data, policy)
     data = None if inputs.data is None else tables_in(schema, inputs.data)
-    sources: dict[str, Rows] = dict(zip(schema.table_names, open_tables(policy, data, LOCAL), strict=True))
+    consent = linked_gate(policy, gate_of(certificate.steps))
+    rows = taking_part_linked(LOCAL, open_tables(policy, data, LOCAL), policy, consent)
+    sources: dict[str, Rows] = dict(zip(schema.table_names, rows, strict=True))
     _ = inputs.look
     if inputs.held_out:
         if inputs.control is not None:

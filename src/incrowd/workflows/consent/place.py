@@ -9,6 +9,7 @@ from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry
+from incrowd.workflows.policy.linked_tables import places_of
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sections import ConsentSection
 
@@ -30,6 +31,8 @@ class ConsentPlace:
         if policy.section.consent is None:
             raise InvalidParameter("this policy does not check consent: add purpose: and consent:.")
         sources: tuple[tuple[str, object], ...] = (("the data", policy.source if data is None else data),)
+        if policy.linked:
+            sources = tuple((f"the table {name}", place) for name, (place, _) in places_of(policy, data).items())
         if policy.graph is not None:
             sources = (("the nodes", policy.graph.nodes[0]), ("the edges", policy.graph.edges[0]))
         return cls(policy.folder, policy.section.consent, sources)

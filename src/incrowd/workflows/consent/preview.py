@@ -19,10 +19,10 @@ from incrowd.governance.consent.state import AsOf, consenting
 from incrowd.workflows.consent.changes import ConsentChanges, movements
 from incrowd.workflows.consent.place import open_registry, person_column
 from incrowd.workflows.consent.snapshot import ConsentSnapshot, admit
+from incrowd.workflows.consent.table import open_people
 from incrowd.workflows.policy.ledger import find_book, same_people
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.differences import earlier_releases
-from incrowd.workflows.release.prepare import open_data
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class ConsentPreview:
 def preview(policy: Policy, data: object = None) -> ConsentPreview:
     """Compare who would take part now with who could at the last release; nothing is charged and nothing leaves."""
     with engine_of(policy.engine, data) as engine:
-        rows = Table(policy.schema, open_data(data, policy, engine), engine)
+        rows = Table(policy.schema, open_people(data, policy, engine), engine)
         now = admit(policy, data)
         if now is None:
             raise InvalidParameter("this policy does not check consent: add purpose: and consent:.")

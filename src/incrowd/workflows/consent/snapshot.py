@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from incrowd.core.schema import Column
 from incrowd.core.steps.around import ConsentGate
 from incrowd.core.subjects import SubjectKey
-from incrowd.core.table import Engine, Rows
-from incrowd.engines.local.views import PseudonymFilter
+from incrowd.core.table import Engine, PersonFilter, Rows
+from incrowd.engines.local.views import PseudonymFilter, RowIdFilter
+from incrowd.engines.people import PersonIds
 from incrowd.errors import InvalidParameter, Refused
 from incrowd.governance.consent.registry import Registry, RegistrySnapshot
 from incrowd.governance.consent.state import AsOf, Fold, Unlinked, folded
 from incrowd.store.chain_entry import Anchor
 from incrowd.workflows.consent.place import ConsentPlace, open_registry, person_column, subject_key
+from incrowd.workflows.policy.linked_tables import linked_schema
 from incrowd.workflows.policy.policy import Policy
 
 
@@ -129,6 +132,34 @@ def eligible(registry: Registry, gate: ConsentGate) -> tuple[frozenset[str], Unl
 def admitted_by(policy: Policy, gate: ConsentGate) -> ConsentSnapshot:
     """Return who took part in a release, by its settled gate."""
     return ConsentSnapshot(gate, subject_key(policy), *eligible(open_registry(policy), gate))
+
+
+def taking_part_linked(
+    engine: Engine, tables: Sequence[Rows], policy: Policy, consent: ConsentSnapshot | None
+) -> tuple[Rows, ...]:
+    """Return the rows of linked tables that belong to people who take part; all rows where there is no gate.
+
+    A table without a person ID is filtered by row IDs of its parent; of the others nothing but keys is read.
+    """
+    if consent is None:
+        return tuple(tables)
+    schema = linked_schema(policy)
+    admitted = {schema.name: engine.admitted(tables[0], consent.by(person_column(policy)))}
+    for child, rows in zip(schema.tables, tables[1:], strict=True):
+        people: PersonFilter
+        if child.person is not None:
+            people = consent.by(child.schema[child.person])
+        else:
+            own = schema.table(child.parent).schema[schema.table(child.parent).id or ""]
+            above = engine.learn(admitted[child.parent], [own.name], partial(PersonIds, own)).names
+            people = RowIdFilter(child.schema[child.foreign_key], frozenset(above))
+        admitted[child.name] = engine.admitted(rows, people)
+    return tuple(admitted.values())
+
+
+def linked_gate(policy: Policy, gate: ConsentGate | None) -> ConsentSnapshot | None:
+    """Return who took part in a release of linked tables by its gate, else who consents now; None without a purpose."""
+    return admit(policy) if gate is None else admitted_by(policy, gate)
 
 
 def taking_part(engine: Engine, rows: Rows, policy: Policy, gate: ConsentGate | None = None) -> Rows:

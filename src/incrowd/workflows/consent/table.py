@@ -9,11 +9,12 @@ from functools import cached_property, partial
 from incrowd.core.nearest import IdIndex
 from incrowd.core.schema import Column
 from incrowd.core.subjects import alike_form, normal_id, written_id
-from incrowd.core.table import Opened
+from incrowd.core.table import Engine, Opened
 from incrowd.engines.people import PersonIds
 from incrowd.engines.settings import Local, engine_of
 from incrowd.errors import IncrowdError
 from incrowd.workflows.consent.place import person_column
+from incrowd.workflows.policy.linked_tables import open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.release.prepare import open_data
 
@@ -82,9 +83,12 @@ class TableIds:
         return TableMatch(True, 0) if own in self.names else TableMatch(False, self.forms[alike_form(own)], own, self)
 
 
-def _rows(policy: Policy, engine: object) -> Opened:
+def _rows(policy: Policy, engine: Engine) -> Opened:
     from incrowd.workflows.graph.reading import open_graph
 
-    if policy.graph is not None:
-        return open_graph(policy, engine).nodes  # type: ignore[arg-type]
-    return open_data(None, policy, engine)  # type: ignore[arg-type]
+    return open_graph(policy, engine).nodes if policy.graph is not None else open_people(None, policy, engine)
+
+
+def open_people(data: object, policy: Policy, engine: Engine) -> Opened:
+    """Open the table that has a row of each person: of linked tables the first one."""
+    return open_tables(policy, data, engine)[0] if policy.linked else open_data(data, policy, engine)

@@ -274,11 +274,6 @@ def _schema(
         return graph_schema(columns, unit, section.edges)
     if not linked:
         return Schema(columns, unit)
-    if section.purpose is not None:
-        raise InvalidParameter(
-            "purpose: is for one table: linked tables of people who consented are not synthesized. Release the table "
-            "of the people alone, or leave purpose: out."
-        )
     return LinkedSchema(columns, unit, section.dataset.name, tuple(table.table for table in linked))
 
 

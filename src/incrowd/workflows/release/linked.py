@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from incrowd.core.certificate import Certificate
 from incrowd.core.linked import LinkedSchema, LinkedTables
 from incrowd.core.table import Engine, Opened, Progress, Rows, Table
-from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest
 from incrowd.engines.local.views import DividedRows, HeldOut
 from incrowd.engines.people import missing_ids
 from incrowd.engines.settings import engine_of
 from incrowd.engines.statistics_files import check_names
 from incrowd.engines.writers.sinks import Folders
-from incrowd.errors import InvalidParameter
+from incrowd.errors import InvalidParameter, RowsLeftOut
 from incrowd.verifier.files import STATISTICS
+from incrowd.workflows.consent.preconditions import require_lineage
+from incrowd.workflows.consent.snapshot import admit, taking_part_linked
 from incrowd.workflows.plan.forecast import warnings_of
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import ensure_book, find_book, require_look, require_state
+from incrowd.workflows.policy.linked_tables import linked_schema, open_tables
 from incrowd.workflows.policy.policy import Policy
 from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, MarkedSource
 from incrowd.workflows.release.deliver import (
@@ -39,8 +42,16 @@ from incrowd.workflows.release.deliver import (
 )
 from incrowd.workflows.release.differences import earlier_releases
 from incrowd.workflows.release.libraries import load_out_of_core
+from incrowd.workflows.release.linked_keys import key_notes
 from incrowd.workflows.release.outsiders import keep_held_out
-from incrowd.workflows.release.prepare import Background, PolicyOrder, held_out_group, require_here
+from incrowd.workflows.release.prepare import (
+    Background,
+    PolicyOrder,
+    fingerprint_of,
+    held_out_group,
+    require_here,
+    require_read,
+)
 from incrowd.workflows.release.recover import require_none_hidden
 from incrowd.workflows.release.run import OpenedRows, PendingRelease, run
 from incrowd.workflows.release.tables import ReleaseTerms, before_charge, held_out_steps, selected
@@ -56,19 +67,12 @@ class PreparedTables(OpenedRows):
     held_out: HeldOut | None = None
 
 
-def linked_schema(policy: Policy) -> LinkedSchema:
-    """Return the schema of a policy of linked tables, or refuse another policy."""
-    if not isinstance(policy.schema, LinkedSchema):
-        raise InvalidParameter("this policy is of one table: write tables: with a parent: each, and method: linked.")
-    return policy.schema
-
-
 def release_linked(
     data: object, policy: Policy, destination: Destination, progress: Progress | None, terms: ReleaseTerms
 ) -> PublishedRelease:
     """Release linked tables into a folder: a file a table, report and certificate appear together, or not at all."""
     require_state(policy)
-    order = _order(policy, terms)
+    order = _order(data, policy, terms)
     hidden = require_none_hidden(policy, order.background.ledger, destination.place)
     schema, accompany = linked_schema(policy), partial(_accompany, order, destination.place)
     delivery: InFolder[PreparedTables] = InFolder(destination, internal_folder(policy, order.id), accompany)
@@ -85,15 +89,26 @@ def release_linked(
 
 def linked_in_memory(data: object, policy: Policy, terms: ReleaseTerms) -> tuple[Any, Certificate]:
     """Release linked tables in memory: the tables by name and their certificate."""
-    order = _order(policy, terms)
-    return run(order, partial(prepared_tables, order, data, None), IN_MEMORY)
+    order = _order(data, policy, terms)
+    return run(order, partial(_warned, order, data), IN_MEMORY)
 
 
-def _order(policy: Policy, terms: ReleaseTerms) -> PolicyOrder:
+@contextmanager
+def _warned(order: PolicyOrder, data: object) -> Iterator[PreparedTables]:
+    """Say before the charge what there is to say of the rows, as there is no terminal here."""
+    with prepared_tables(order, data, None) as prepared:
+        for note in prepared.notes:
+            warn(note, RowsLeftOut, stacklevel=2)
+        yield prepared
+
+
+def _order(data: object, policy: Policy, terms: ReleaseTerms) -> PolicyOrder:
     ledger = find_book(policy)
-    background = Background(ledger, None, earlier_releases(policy, ledger, anyway=True))
+    background = Background(ledger, admit(policy, data), earlier_releases(policy, ledger, anyway=True))
     steps = (*held_out_steps(terms), *selected(policy, background, terms))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
+    if not terms.anyway:
+        require_lineage(policy, ledger, background.consent)
     return replace(order, target=replace(order.target, key=terms.key))
 
 
@@ -112,95 +127,67 @@ def _checked(
     order: PolicyOrder, data: object, progress: Progress | None, terms: ReleaseTerms
 ) -> Iterator[PreparedTables]:
     with prepared_tables(order, data, progress, terms.hold_out) as prepared:
-        before_charge(order, prepared, terms)
+        before_charge(order, prepared, terms, prepared.notes)
         yield prepared
 
 
 def prepare_tables(
     order: PolicyOrder, data: object, engine: Engine, progress: Progress | None, hold_out: Fraction | None = None
 ) -> PreparedTables:
-    """Open, check and fingerprint every source before anything is charged.
+    """Open, check and fingerprint every source before anything is charged; of who did not consent keys alone are read.
 
     Who is held out has no row among the people, so rows below have no parent and take no part either.
     """
     policy, schema = order.policy, linked_schema(order.policy)
     require_here(policy, hold_out)
+    require_read(policy, order.background.consent)
     load_out_of_core()
     sources = open_tables(policy, data, engine)
+    rows = [*taking_part_linked(engine, sources, policy, order.background.consent)]
     key = FingerprintFile.of(policy).key()
     schemas = [schema.columns_of(name) for name in schema.table_names]
     marks = [
-        MarkedSource(source.address, engine.marks(source, own, key, progress))
-        for source, own in zip(sources, schemas, strict=True)
+        MarkedSource(source.address, fingerprint_of(engine, some, own, key, progress))
+        for source, some, own in zip(sources, rows, schemas, strict=True)
     ]
     ledger = ensure_book(policy, order.background.ledger)
     require_look(policy, ledger)
     content = hashlib.sha256(b"".join(map(engine.digest, sources))).digest()
     bond = DatasetBinding.of(policy, ledger, tuple(marks))
     secret = secrets.token_bytes(32)
-    notes = tuple(
-        f"{name}: {note}"
-        for name, source, own in zip(schema.table_names, sources, schemas, strict=True)
-        for note in (*source.notes, *missing_ids(engine, source, own))
-    )
+    notes = _notes(schema, sources, rows, engine)
     held_out = held_out_group(policy, hold_out)
-    rows: list[Rows] = list(sources)
     if held_out is not None:
-        rows[0] = DividedRows(sources[0], held_out)
+        rows[0] = DividedRows(rows[0], held_out)
     tables = LinkedTables(schema, tuple(Table(own, item, engine) for own, item in zip(schemas, rows, strict=True)))
     commitment, addresses = keyed_digest(content, secret), tuple(source.address for source in sources)
     return PreparedTables(tables, ledger, (bond,), commitment, secret, addresses, notes, held_out)
 
 
-def rehearse_tables(data: object, policy: Policy, engine: Engine) -> None:
-    """Open and check what a release opens and checks before its charge; nothing is written or bound."""
+def _notes(schema: LinkedSchema, sources: Sequence[Opened], rows: Sequence[Rows], engine: Engine) -> tuple[str, ...]:
+    """Return what the data holder should know of the rows, by table: how they were read, and keys that lead nowhere."""
+    own = (
+        f"{name}: {note}"
+        for name, source in zip(schema.table_names, sources, strict=True)
+        for note in (*source.notes, *missing_ids(engine, source, schema.columns_of(name)))
+    )
+    return (*own, *key_notes(schema, rows, engine))
+
+
+def rehearse_tables(data: object, policy: Policy, engine: Engine) -> tuple[str, ...]:
+    """Open and check what a release opens and checks before its charge, and return its notes; nothing is written."""
     schema = linked_schema(policy)
     sources = open_tables(policy, data, engine)
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
+    rows = taking_part_linked(engine, sources, policy, admit(policy, data))
     marks = [
-        MarkedSource(source.address, engine.marks(source, schema.columns_of(name), key))
-        for source, name in zip(sources, schema.table_names, strict=True)
+        MarkedSource(source.address, fingerprint_of(engine, some, schema.columns_of(name), key, None))
+        for source, some, name in zip(sources, rows, schema.table_names, strict=True)
     ]
     ledger = find_book(policy)
     if ledger is not None:
         DatasetBinding.of(policy, ledger, tuple(marks))
-
-
-def open_tables(policy: Policy, data: object, engine: Engine) -> tuple[Opened, ...]:
-    """Open the tables that the caller gives by name, else the sources of the policy; every column must be there."""
-    schema = linked_schema(policy)
-    named = _named(schema, data)
-    places = {schema.name: (policy.source, policy.options)} | {item.table.name: item.place for item in policy.linked}
-    sources = []
-    for name, (address, options) in places.items():
-        place = named.get(name, address)
-        if place is None:
-            raise InvalidParameter(f"no data for {name!r}: write source: there, or give the table by its name.")
-        source = engine.open(place, options)
-        require(source.names, schema.columns_of(name).names)
-        sources.append(source)
-    return tuple(sources)
-
-
-def tables_in(schema: LinkedSchema, place: str) -> Mapping[str, object]:
-    """Return what is in a folder by the tables that it is named after; another place is the people's table."""
-    inside = sorted(Path(place).iterdir()) if Path(place).is_dir() else []
-    named: dict[str, object] = {file.stem: str(file) for file in inside if file.stem in schema.table_names}
-    return named or {schema.name: place}
-
-
-def _named(schema: LinkedSchema, data: object) -> Mapping[str, object]:
-    """Return what the caller gives for each table: a mapping by name, a folder, or the table of the people alone."""
-    if data is None:
-        return {}
-    if isinstance(data, str | Path):
-        return tables_in(schema, str(data))
-    if not isinstance(data, Mapping):
-        return {schema.name: data}
-    unknown = [str(name) for name in data if name not in schema.table_names]
-    if unknown:
-        raise InvalidParameter(f"there is no table {unknown[0]!r}; there are {', '.join(schema.table_names)}.")
-    return data
+    return _notes(schema, sources, rows, engine)
 
 
 def _accompany(

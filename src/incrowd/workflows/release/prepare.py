@@ -181,7 +181,7 @@ def prepare(
     admitted = _in_period(policy, engine, source, people)
     reading = source if policy.calendar is None else _in_period(policy, engine, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
-    fingerprint = _fingerprint(engine, keyed, policy, FingerprintFile.of(policy).key(), progress)
+    fingerprint = fingerprint_of(engine, keyed, policy.schema, FingerprintFile.of(policy).key(), progress)
     ledger = ensure_book(policy, order.background.ledger)
     require_look(policy, ledger)
     key, content = secrets.token_bytes(32), engine.digest(source)
@@ -263,18 +263,22 @@ def _in_period(policy: Policy, engine: Engine, source: Rows, admitted: Rows | No
 
 def _admitted(engine: Engine, source: Opened, policy: Policy, consent: ConsentSnapshot | None) -> Rows | None:
     """Return the rows of those who consented; a purpose without a reading of the registry is refused."""
-    if policy.gate is None:
-        return None
-    if consent is None or not consent.gate.settled:
+    require_read(policy, consent)
+    return None if consent is None else engine.admitted(source, consent.by(person_column(policy)))
+
+
+def require_read(policy: Policy, consent: ConsentSnapshot | None) -> None:
+    """Refuse to release under a purpose if the registry was not read."""
+    if policy.gate is not None and (consent is None or not consent.gate.settled):
         raise Refused("this policy names a purpose, and its consent registry was not read: nothing is released.")
-    return engine.admitted(source, consent.by(person_column(policy)))
 
 
-def _fingerprint(
-    engine: Engine, rows: Rows, policy: Policy, key: bytes, progress: Progress | None
+def fingerprint_of(
+    engine: Engine, rows: Rows, schema: Schema, key: bytes, progress: Progress | None
 ) -> SourceFingerprint:
+    """Check all rows that take part, and return how a source of the same people is recognized."""
     try:
-        return engine.marks(rows, policy.schema, key, progress)
+        return engine.marks(rows, schema, key, progress)
     except SourceInvalid as error:
         if isinstance(rows, Consenting):
             raise type(error)(f"{error} Rows are counted among those of people who consented.") from None
@@ -305,7 +309,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     _require_dates(policy, engine, people or source)
     rows = _in_period(policy, engine, source, people) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
-    fingerprint = _fingerprint(engine, rows, policy, key, progress)
+    fingerprint = fingerprint_of(engine, rows, policy.schema, key, progress)
     ledger = find_book(policy)
     if ledger is not None:
         DatasetBinding.of(policy, ledger, (MarkedSource(source.address, fingerprint),))

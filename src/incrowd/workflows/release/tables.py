@@ -66,7 +66,8 @@ class ReleaseTerms:
 
     With `anyway`, a release that is probably empty or cannot be compared with an earlier one is made all the same.  A
     release that is tried again with the same `key` is the same release.
-    `before_charge` is called once everything is checked that can be refused: nothing is spent yet.  `searched` says
+    `before_charge` is called with notes on the rows once everything is checked that can be refused: nothing is spent
+    yet.  `searched` says
     that a search chose the policy's parameters by scores of the rows.  `period` is the one that is charged, where the
     policy was read for one.
     """
@@ -74,7 +75,7 @@ class ReleaseTerms:
     hold_out: Fraction | None = None
     anyway: bool = False
     key: str | None = None
-    before_charge: Callable[[], None] | None = None
+    before_charge: Callable[[Sequence[str]], None] | None = None
     searched: bool = False
     period: PeriodCharge | None = None
 
@@ -236,18 +237,18 @@ def _checked(
 ) -> Iterator[PreparedTable]:
     """Check all that can be refused, the charge included, and say so before it is made."""
     with prepared_table(order, data, progress, terms.hold_out) as prepared:
-        before_charge(order, prepared, terms)
+        before_charge(order, prepared, terms, prepared.notes)
         yield prepared
 
 
-def before_charge(order: PolicyOrder, prepared: OpenedRows, terms: ReleaseTerms) -> None:
+def before_charge(order: PolicyOrder, prepared: OpenedRows, terms: ReleaseTerms, notes: Sequence[str]) -> None:
     """Refuse what the ledger would refuse, and then do what the caller wants done before anything is spent."""
     if terms.before_charge is None:
         return
     declarations = [bond.declaration for bond in prepared.bonds]
     guarantees = {order.target.dataset: order.plan.guarantee}
     prepared.ledger.preview(guarantees, order.target.analyst, declarations, order.target.period)
-    terms.before_charge()
+    terms.before_charge(notes)
 
 
 def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:

@@ -176,7 +176,14 @@ def refusal(**sections: Any) -> str:
         ({"release__cells": 100}, "a model of them needs"),
         ({"release__rows": -1}, "people are drawn"),
         ({"tables": None}, "write tables: with"),
-        ({"purpose": "research", "consent": {"registry": "r.sqlite", "key": "k"}}, "purpose: is for one table"),
+        (
+            {
+                "purpose": "research",
+                "consent": {"registry": "r.sqlite", "key": "k"},
+                "dataset__unit__adjacency": "replace-one",
+            },
+            "people who are added or removed",
+        ),
     ],
 )
 def test_what_cannot_be_linked_is_refused_in_a_sentence(sections: dict[str, Any], words: str) -> None:

@@ -13,7 +13,7 @@ from incrowd.core.unit import ExtraRowsRule
 from incrowd.methods.synthesis.linked.method import Linked
 from incrowd.methods.synthesis.linked.rows import LevelRows, limited, read_levels
 from incrowd.noise.system import SystemCoins
-from incrowd.workflows.release.linked import linked_schema
+from incrowd.workflows.policy.linked_tables import linked_schema
 from tests.linked import Tables, example, hospital, opened
 
 PEOPLE = st.lists(st.integers(-1, 4), max_size=20)

@@ -37,37 +37,54 @@ Places = NDArray[np.int64]
 
 
 @dataclass
-class CodedRows:
-    """The codes of released columns, -1 where a row is suppressed, and key columns as text; learned batch by batch.
+class KeyTexts:
+    """Key columns as text, in the one way in which each value is written; learned batch by batch."""
+
+    keys: tuple[Column, ...]
+    texts: dict[str, list[pa.Array]] = field(default_factory=dict)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Learn from some rows."""
+        for key in self.keys:
+            names = names_of(batch.column(key.name), key).dictionary_decode()
+            self.texts.setdefault(key.name, []).append(names.cast(pa.large_string()))
+
+    def merge(self, other: KeyTexts) -> None:
+        """Learn what another summary learned from other rows."""
+        for name, texts in other.texts.items():
+            self.texts.setdefault(name, []).extend(texts)
+
+    def ids(self, key: str) -> pa.Array:
+        """Return a key column as text; null where there is none."""
+        return pa.concat_arrays([pa.array([], pa.large_string()), *self.texts.get(key, [])])
+
+
+@dataclass(kw_only=True)
+class CodedRows(KeyTexts):
+    """The codes of released columns, -1 where a row is suppressed, beside the keys.
 
     `fine` are finer pieces of some columns, which are read beside.
     """
 
     cells: Cells
-    keys: tuple[Column, ...]
     order: Column | None = None
     fine: Cells | None = None
     codes: list[NDArray[np.int32]] = field(default_factory=list)
-    texts: dict[str, list[pa.Array]] = field(default_factory=dict)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Learn from some rows."""
+        super().add(batch)
         codes = [*Encoder(self.cells).codes_of_all(batch)]
         if self.fine is not None:
             codes += Encoder(self.fine).codes_of_all(batch)
         self.codes.append(np.array(codes, np.int32).reshape(len(codes), len(batch)))
-        for key in self.keys:
-            names = names_of(batch.column(key.name), key).dictionary_decode()
-            self.texts.setdefault(key.name, []).append(names.cast(pa.large_string()))
         if self.order is not None:
             values = ids_of(batch.column(self.order.name), self.order)
             self.texts.setdefault("", []).append(values)
 
-    def merge(self, other: CodedRows) -> None:
-        """Learn what another summary learned from other rows."""
-        self.codes += other.codes
-        for name, texts in other.texts.items():
-            self.texts.setdefault(name, []).extend(texts)
+    def merge(self, other: KeyTexts) -> None:
+        super().merge(other)
+        if isinstance(other, CodedRows):
+            self.codes += other.codes
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,10 +105,6 @@ class CodedRows:
     def _lines(self) -> NDArray[np.int32]:
         number = len(self.names) + (0 if self.fine is None else len(self.fine.recodings))
         return np.concatenate([np.zeros((number, 0), np.int32), *self.codes], axis=1)
-
-    def ids(self, key: str) -> pa.Array:
-        """Return a key column as text; null where there is none."""
-        return pa.concat_arrays([pa.array([], pa.large_string()), *self.texts.get(key, [])])
 
     def ranks(self) -> NDArray[np.int64] | None:
         """Return for each row its rank by the declared order, equal for equal values, the missing ones last."""
@@ -175,16 +188,7 @@ def joined(
     `keys` are those of the parent's rows and of the people.  Where the table has the person ID column, a row is joined
     by person and parent; rows without a parent that takes part are dropped, and so are those of another person.
     """
-    parents, people = keys
-    if child.person is None:
-        parent = _places(rows.ids(child.foreign_key), parents)
-    else:
-        owner = _places(rows.ids(child.person), people)
-        if child.person == child.foreign_key:
-            parent = owner
-        else:
-            pair = _paired(rows.ids(child.foreign_key), pa.array(owner))
-            parent = _places(pair, _paired(parents, pa.array(above.person)))
+    parent = parents_of(child, rows, above, keys)
     whole = (rows.matrix >= 0).all(axis=0) & (parent >= 0)
     person = np.where(whole, above.person[np.maximum(parent, 0)] if len(above) else _NOBODY, _NOBODY)
     ranks = rows.ranks()
@@ -193,6 +197,18 @@ def joined(
     chosen = chosen[np.lexsort((np.arange(len(chosen)), place, parent))]
     codes, fine = (lines[:, chosen].astype(np.int64) for lines in (rows.matrix, rows.pieces))
     return LevelRows(rows.names, codes, np.sort(parent), person[chosen], fine), chosen
+
+
+def parents_of(child: ChildTable, rows: KeyTexts, above: LevelRows, keys: tuple[pa.Array, pa.Array]) -> Places:
+    """Return the place of each row's parent among the rows above, by the keys of these and of the people."""
+    parents, people = keys
+    if child.person is None:
+        return _places(rows.ids(child.foreign_key), parents)
+    owner = _places(rows.ids(child.person), people)
+    if child.person == child.foreign_key:
+        return owner
+    pair = _paired(rows.ids(child.foreign_key), pa.array(owner))
+    return _places(pair, _paired(parents, pa.array(above.person)))
 
 
 def limited(
@@ -231,7 +247,9 @@ def _coded(
     pieces = Cells(tuple(item.recoding for item in fine)) if fine else None
     ordered = None if order is None else table.schema[order]
     names = dict.fromkeys((*cells.reads, *(key.name for key in keys), *([] if order is None else [order])))
-    return table.engine.learn(table.rows, list(names), partial(CodedRows, cells, keys, ordered, pieces))
+    return table.engine.learn(
+        table.rows, list(names), partial(CodedRows, keys, cells=cells, order=ordered, fine=pieces)
+    )
 
 
 def _numbered(names: pa.Array) -> Places:
