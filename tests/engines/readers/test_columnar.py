@@ -14,6 +14,7 @@ from pyarrow import ipc
 from pyarrow import parquet as pq
 
 from incrowd.core.table import SourceOptions
+from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.readers.reader import BATCH_ROWS
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import InvalidParameter, SourceUnreadable
@@ -213,6 +214,27 @@ def test_a_folder_whose_files_differ_in_columns_is_refused(tmp_path: Path) -> No
     write(tmp_path / "b.parquet", pa.table({"j": [1]}))
     with pytest.raises(SourceUnreadable, match=r"b\.parquet has other columns"):
         open_source(tmp_path)
+
+
+def test_a_folder_whose_files_name_different_zones_is_refused(tmp_path: Path) -> None:
+    """Days are read by the zone of the file: types come from the first one, and it would speak for the others."""
+    moment, day = pa.array([dt.datetime(2025, 1, 31, 23, 30)]), pa.array([dt.date(2025, 1, 31)])  # noqa: DTZ001 - no zone
+    berlin = moment.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us", "Europe/Berlin"))
+    for name, first, second, refused in (
+        ("zones", moment, berlin, True),
+        ("days", day, berlin, True),
+        ("units", berlin, berlin.cast(pa.timestamp("ms", "Europe/Berlin")), False),
+        ("no zone", moment, day, False),
+    ):
+        (tmp_path / name).mkdir()
+        for number, column in enumerate((first, second)):
+            pq.write_table(pa.table({"day": column}), tmp_path / name / f"{number}.parquet")
+        if refused:
+            with pytest.raises(SourceUnreadable, match="different time zones for the moments of column day"):
+                open_source(tmp_path / name)
+        else:
+            stored = LOCAL.types(open_source(tmp_path / name), ["day"])["day"]
+            assert stored == (pa.string() if name == "no zone" else berlin.type)
 
 
 def test_a_column_in_files_and_in_names_of_folders_is_refused(tmp_path: Path) -> None:

@@ -104,6 +104,20 @@ def test_the_same_table_again_needs_no_comparison(first: Path, tmp_path: Path) -
     assert (tmp_path / "again" / "data.csv").read_bytes() == first.read_bytes()
 
 
+def test_the_same_table_of_other_rows_is_refused_since_one_can_be_subtracted_from_the_other(
+    first: Path, tmp_path: Path
+) -> None:
+    """One person left: without the refusal both tables are public, and all four differences say who."""
+    fewer, same = rows().slice(0, len(rows()) - 1), policy(tmp_path, ["area", "sex"])
+    with pytest.raises(Refused, match=r"published before, in release .*, and 4 cells differ .* Nothing appeared\."):
+        release_to(fewer, same, Destination(tmp_path / "second", "parquet"))
+    assert not (tmp_path / "second").exists()
+    known = release_to(fewer, same, Destination(tmp_path / "second", "parquet"), terms=ReleaseTerms(anyway=True))
+    assert [note for note in known.notes if "4 cells differ, and readers hold both" in note]
+    again = release_to(fewer, same, Destination(tmp_path / "third", "csv"), terms=ReleaseTerms(anyway=True))
+    assert len([note for note in again.notes if "readers hold both" in note]) == 1  # of the first, not of the second
+
+
 def test_sensitive_cells_of_both_tables_stay_open_to_who_holds_both(tmp_path: Path) -> None:
     before, sensitive = ProtectedTable(columns=("area", "kind"), minimum=3, coalition=0), 0
     method = ProtectedTable(columns=("area", "sex"), minimum=3, coalition=0, earlier=(str(tmp_path / "before.csv"),))

@@ -36,6 +36,23 @@ def test_labels_that_are_named_like_totals_or_missing_values_keep_their_cells(la
     assert rows[0][codes[0]].startswith("_T")
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_lines_of_values_that_nobody_has_are_left_out_unless_a_cell_is_suppressed(*, hidden: bool) -> None:
+    """What is left out is 0 by the table; a cell that is suppressed might be anything, and its line stays."""
+    labels = ("*", "F", "other", None)
+    zeros = [0 if {row, across} & {"other", None} else 9 for row in labels for across in labels]
+    numbers: list[int | None] = [*zeros]
+    if hidden:
+        numbers[3], numbers[7] = None, None
+    grid = [(row, across) for row in labels for across in labels]
+    table = pa.table({"a": [row for row, _ in grid], "b": [across for _, across in grid], "count": numbers})
+    files = documents_of([table])
+    header, *lines = csv.reader(io.StringIO(str(files["table.csv"])))
+    assert header == (["a", "*", "F", "missing"] if hidden else ["a", "*", "F"])
+    assert [line[0] for line in lines] == ["*", "F"]
+    assert len(str(files["table.sdmx.csv"]).splitlines()) == 17
+
+
 def test_no_label_of_a_crosstab_is_a_formula_for_a_spreadsheet() -> None:
     text = str(documents_of([cells("*", "=1+1", "+49", "plain")])["table.csv"])
     header, *lines = csv.reader(io.StringIO(text))

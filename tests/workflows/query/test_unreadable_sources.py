@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,32 @@ def service_over(folder: Path, source: object, **queries: Any) -> Iterator[Query
     }
     with open_queries([load_policy(policy)], source) as service:
         yield service
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
+def test_days_of_moments_do_not_depend_on_the_zone_that_a_file_names(tmp_path: Path, zone: str | None) -> None:
+    """The last evening of January is in January by every file that is taken; one that says February is refused."""
+    evening = pa.array([datetime(2025, 1, 31, 23, 30)] * 40, pa.timestamp("us"))  # noqa: DTZ001 - no zone
+    stated = evening if zone is None else evening.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us", zone))
+    policy = {
+        "incrowd": 1,
+        "dataset": {"name": "stays"},
+        "columns": {"left": {"type": "date", "bounds": ["2025-01-01", "2025-12-31"]}},
+        "queries": {},
+        "budget": {"epsilon": 10**6},
+        "ledger": f"sqlite:///{tmp_path}/ledger.sqlite",
+    }
+    pq.write_table(pa.table({"left": stated}), tmp_path / "stays.parquet")
+    if zone == "Europe/Berlin":
+        with (
+            pytest.raises(SourceInvalid, match=r"the zone Europe/Berlin of this file; .* Nothing was charged"),
+            open_queries([load_policy(policy)], tmp_path / "stays.parquet"),
+        ):
+            pass
+        return
+    with open_queries([load_policy(policy)], tmp_path / "stays.parquet") as service:
+        answer = service.ask(asking("SELECT COUNT(*) AS n FROM stays WHERE left < DATE '2025-02-01'")).answer
+    assert answer.columns[0].values.to_pylist() == [40]
 
 
 def asking(sql: str, rate: Fraction | None = None) -> QueryRequest:

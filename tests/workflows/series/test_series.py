@@ -272,6 +272,22 @@ def test_dates_that_cannot_be_read_are_refused_before_the_charge(
     assert [period.state for period in Series.of(policy).status()] == [PeriodState.OPEN] * 4
 
 
+@pytest.mark.parametrize(
+    "price", [{}, {"period__charge": "series", "release__delta": "1e-6", "release__noise": "gaussian"}]
+)
+def test_two_datasets_of_the_same_people_have_series_of_different_names(tmp_path: Path, price: dict[str, Any]) -> None:
+    first = policy_in(tmp_path, budget={"epsilon": 2, "delta": "1e-4"}, **price)
+    other = {"dataset__name": "visits", "dataset__same_people_as": "stays", "budget": None, **price}
+    run_period(rows(), first, MONTHS[0], place(tmp_path, MONTHS[0]))
+    with pytest.raises(InvalidParameter, match=r"series periods is one of dataset stays, .* Nothing was charged"):
+        run_period(rows(), policy_in(tmp_path, **other), MONTHS[0], place(tmp_path, "other"))
+    named = policy_in(tmp_path, **other, period__series="monthly")
+    assert run_period(rows(), named, MONTHS[0], place(tmp_path, "other")).new
+    with pytest.raises(InvalidParameter, match="series periods is one of dataset stays"):
+        Series.of(policy_in(tmp_path, **other))
+    assert run_period(rows(), first, MONTHS[1], place(tmp_path, MONTHS[1])).new
+
+
 def test_moments_of_a_zone_are_no_days(tmp_path: Path) -> None:
     """The last evening of January in Berlin would be in February by one file and in January by another."""
     evening = [datetime(2025, 1, 31, 23, 30, tzinfo=UTC)] * 3

@@ -74,9 +74,14 @@ class LocalEngine:
         return open_source(source, options)
 
     def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
-        """Return the type of each column in the first batch; no value is read."""
+        """Return the type of each column in the first batch; of one that files store by several types, text.
+
+        No value is read.
+        """
         first = next(iter(rows.batches(list(columns))), None)
-        return {name: pa.string() if first is None else first.column(name).type for name in columns}
+        stored = rows.reader.types if isinstance(rows, Source) and isinstance(rows.reader, TypedReader) else None
+        mixed = set() if stored is None else set(columns) - stored.keys()
+        return {name: pa.string() if first is None or name in mixed else first.column(name).type for name in columns}
 
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
         """Return the same rows; validation stores the keys of these cells, so that text is parsed once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -145,9 +145,26 @@ def open_parquet(path: Path) -> Parquet:
     if set(names) & set(named_by_folders):
         raise SourceUnreadable(f"a column of {path} is in its files and in the names of its subfolders: leave one out.")
     first, *others = map(_types, schemas)
-    same = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
+    same = {name: kind for name, kind in first.items() if all(_alike(kind, other.get(name)) for other in others)}
+    _refuse_zones([first, *others], first.keys() - same.keys())
     rows = sum(footer.num_rows for footer in footers)
     return Parquet(paths, (*names, *named_by_folders), rows, same, partitions)
+
+
+def _alike(kind: pa.DataType, other: pa.DataType | None) -> bool:
+    """Whether values of two types are read alike: moments may be more precise in one."""
+    moments = other is not None and pa.types.is_timestamp(kind) and pa.types.is_timestamp(other)
+    return bool(other == kind or (moments and kind.tz == other.tz))
+
+
+def _refuse_zones(files: Sequence[Mapping[str, pa.DataType]], names: Iterable[str]) -> None:
+    """Refuse files that store a column in different ways, some with a zone: its days would differ from file to file."""
+    for name in names:
+        if any(pa.types.is_timestamp(file[name]) and file[name].tz is not None for file in files):
+            raise SourceUnreadable(
+                f"the files name different time zones for the moments of column {name}, and its days depend on them. "
+                "Write the files again with one zone, or with days."
+            )
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
@@ -223,12 +223,24 @@ def _calendar_words(language: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _own_words(language: str) -> dict[str, Any] | None:
-    """Return the words that the package Babel has in the file of a language; to merge it with all others takes long."""
-    from babel.localedata import resolve_locale_filename
+    """Return the words that the package Babel has in the file of a language; to merge it with all others takes long.
 
-    with Path(resolve_locale_filename(language)).open("rb") as file:
-        words: dict[str, Any] = pickle.load(file)  # noqa: S301 - a part of the package
-    return words if all("format" in words.get(what, {}) for what in ("days", "months")) else None
+    The form of that file is Babel's own affair: None if it is not the one that is known here.
+    """
+    try:
+        from babel.localedata import resolve_locale_filename
+
+        with Path(resolve_locale_filename(language)).open("rb") as file:
+            words = pickle.load(file)  # noqa: S301 - a part of the package
+        return words if _complete(words["days"], range(7)) and _complete(words["months"], range(1, 13)) else None
+    except (ImportError, OSError, EOFError, pickle.PickleError, AttributeError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _complete(uses: Mapping[str, Any], numbers: range) -> bool:
+    """Whether words are by use and width, and then by number, as Babel's public words are."""
+    lists = [(uses.get(use) or {}).get(width) for use in ("stand-alone", "format") for width in ("wide", "abbreviated")]
+    return all(uses["format"].values()) and all(words is None or set(words) == set(numbers) for words in lists)
 
 
 def common_labels(name: str, groups: Sequence[Sequence[str]]) -> tuple[str, ...] | None:

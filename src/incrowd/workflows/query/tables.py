@@ -11,10 +11,11 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from incrowd.accounting.ledger.ledger import Ledger
-from incrowd.core.domain import Categories, Dates, Domain, Numbers
+from incrowd.core.domain import Categories, Dates, Domain, Numbers, Type
 from incrowd.core.fingerprints import SourceFingerprint
 from incrowd.core.schema import Column, Role, Schema
 from incrowd.core.table import Engine, Opened, Progress, SourceOptions
@@ -23,6 +24,7 @@ from incrowd.engines.columns import require
 from incrowd.engines.fingerprints import keyed_digest, marks_of
 from incrowd.engines.local.engine import LOCAL
 from incrowd.engines.local.validate import refuse_crowded
+from incrowd.engines.readers.sources import Source
 from incrowd.engines.settings import Settings, Spark, engine_of, settings_for
 from incrowd.engines.sql.duckdb import warehouse
 from incrowd.engines.sql.engine import Limits, QueryTables, StoredTable, crowded_people
@@ -47,6 +49,8 @@ from incrowd.workflows.policy.sources import DatasetBinding, FingerprintFile, Ma
 
 _JOINED = 2
 """The most columns by which a public table is joined."""
+_UTC = (None, "UTC", "Etc/UTC", "Z", "GMT", "+00:00")
+"""The zones whose days are those of UTC; moments without a zone are taken as written."""
 _LISTED = 200
 """The most categories of a column that its description lists."""
 
@@ -168,12 +172,30 @@ def _tables(policy: Policy, data: object, place: Location) -> Iterator[tuple[Rel
         raise InvalidParameter("no data: name a file, or write source: in the policy.")
     main = place.open(source, policy.options)
     require(main.names, policy.schema.names)
+    _refuse_zones(main, policy.schema)
     relations = relations_of(policy)
     yield next(relations), StoredTable(main, policy.schema)
     for relation, other in zip(relations, policy.tables, strict=True):
         rows = place.open(other.source, other.options)
         require(rows.names, other.schema.names)
+        _refuse_zones(rows, other.schema)
         yield relation, StoredTable(rows, other.schema)
+
+
+def _refuse_zones(rows: Opened, schema: Schema) -> None:
+    """Refuse dates that are stored as moments in a zone other than UTC, before a query about them is charged.
+
+    The day of such a moment is that of the zone which this file names, and another file of the same rows may name
+    another one: an answer would depend on that.  A database and a cluster read moments in UTC.
+    """
+    days = [column.name for column in schema.columns if column.type is Type.DATE]
+    stored = LOCAL.types(rows, days) if days and isinstance(rows, Source) else {}
+    for name, kind in stored.items():
+        if pa.types.is_timestamp(kind) and kind.tz not in _UTC:
+            raise SourceInvalid(
+                f"column {name} holds moments, and on which day one lies depends on the zone {kind.tz} of this file; "
+                "another file of the same rows may name another. Nothing was charged. Store days, or moments in UTC."
+            )
 
 
 def _bond(ledger: Ledger, policy: Policy, tables: Sequence[StoredTable], place: Location) -> DatasetBinding:

@@ -63,6 +63,8 @@ class Written:
     k: int | None
     members: Members | None = None
     """Who is in which cell, where it is a release of one period."""
+    anyway: bool = False
+    """Whether the data holder knows what it shows together with earlier ones."""
 
 
 def is_form(guarantee: Guarantee) -> bool:
@@ -113,7 +115,7 @@ def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
         )
     if protection.kind != _SUPPRESS:
         return
-    files = [file for release in others for file in _suppressed_files(release)]
+    files = [file for release in others for file in _suppressed_files(release.certificate, release.folder)]
     missing = [place for place, digest in files if digest not in protection.earlier]
     if missing:
         names = ", ".join(json.dumps(os.path.relpath(place, policy.folder), ensure_ascii=False) for place in missing)
@@ -135,12 +137,12 @@ def _same_numbers(policy: Policy, release: Earlier) -> bool:
     return bool((made.value, made.weight) == (ours.value, ours.weight))
 
 
-def _suppressed_files(release: Earlier) -> Iterator[tuple[Path, str]]:
+def _suppressed_files(certificate: Certificate | None, folder: Path | None) -> Iterator[tuple[Path, str]]:
     """Yield the file and digest of each table with suppressed cells."""
-    suppressed = None if release.certificate is None else _step(release.certificate.steps, _SUPPRESS)
-    if release.certificate is not None and release.folder is not None and suppressed is not None:
-        for file in tables_of(release.certificate)[: suppressed.tables]:
-            yield release.folder / file.name, file.sha256
+    suppressed = None if certificate is None else _step(certificate.steps, _SUPPRESS)
+    if certificate is not None and folder is not None and suppressed is not None:
+        for file in tables_of(certificate)[: suppressed.tables]:
+            yield folder / file.name, file.sha256
 
 
 def _protection(steps: Sequence[Step]) -> Any:
@@ -196,6 +198,9 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
             files = tables_of(release.certificate)[: before.tables]
             if all(file.sha256 in linked.earlier for file in files):
                 continue
+            if _same_table(new, release, linked):
+                notes.extend(_require_same_cells(new, release))
+                continue
         if not cells:
             notes.append(
                 f"not compared with release {release.release}: values of one of the two are masked or suppressed"
@@ -203,6 +208,45 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
         for names, mine, theirs in cells:
             _refuse(names, mine, theirs, k, release.release)
     return tuple(notes)
+
+
+def _same_table(new: Written, release: Earlier, protection: Any) -> bool:
+    """Whether an earlier release made the same tables with totals, by the same steps; perhaps of other rows."""
+    steps = () if release.certificate is None else release.certificate.steps
+    return (_step(steps, _TABULATE), _protection(steps)) == (_step(new.certificate.steps, _TABULATE), protection)
+
+
+def _require_same_cells(new: Written, release: Earlier) -> tuple[str, ...]:
+    """Refuse a table whose cells are not those of the same table before: readers subtract one from the other."""
+    number = _step(new.certificate.steps, _TABULATE).number
+    ours, theirs = (
+        [_read_cells(place, number) for place, _ in _suppressed_files(made.certificate, made.folder)]
+        for made in (new, release)
+    )
+    differing = sum(_differing(*pair) for pair in zip(ours, theirs, strict=True))
+    if not differing:
+        return ()
+    cells = "1 cell differs" if differing == 1 else f"{differing:,} cells differ"
+    if new.anyway:
+        return (f"the same table was published in release {release.release}: {cells}, and readers hold both",)
+    raise Refused(
+        f"the same table was published before, in release {release.release}, and {cells} from it: the rows have "
+        "changed. Readers hold both, and a change by a person or a cell that one of the two leaves empty stands in the "
+        "difference. Nothing appeared. Declare period: if each table has rows of its own, or release with --force if "
+        "you know what the two show together."
+    )
+
+
+def _read_cells(file: Path, number: str) -> dict[Cell, int | None]:
+    """Return the number of each cell of a table as it was written, None where it was left empty."""
+    from incrowd.methods.tabulation.protected.joint import ReleasedTable  # the method has loaded it
+
+    table = ReleasedTable.read(str(file), number)
+    return {**dict(zip(table.labels, table.values, strict=True)), **dict.fromkeys(table.empty)}
+
+
+def _differing(ours: dict[Cell, int | None], theirs: dict[Cell, int | None]) -> int:
+    return sum(ours.get(cell) != theirs.get(cell) for cell in ours.keys() | theirs.keys())
 
 
 def _charged(policy: Policy, ledger: Ledger) -> Iterator[str]:

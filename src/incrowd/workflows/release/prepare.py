@@ -54,8 +54,8 @@ class Background:
     """What the ledger and the consent registry say before a release, each read once.
 
     `ledger` is None where none was ever made, `consent` where the policy names no purpose.  `earlier` are the releases
-    that the new one is compared with.  `period` is the one that is read and charged, where the policy has periods, and
-    `model` that of an earlier period, from which a synthesis starts.
+    that the new one is compared with, or published beside `anyway`.  `period` is the one that is read and charged,
+    where the policy has periods, and `model` that of an earlier period, from which a synthesis starts.
     """
 
     ledger: Ledger | None = None
@@ -63,6 +63,7 @@ class Background:
     earlier: tuple[Earlier, ...] = ()
     period: PeriodCharge | None = None
     model: EarlierModel | None = None
+    anyway: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +178,7 @@ def prepare(
     if policy.schema.unit.column is not None or not getattr(source, "small", False):
         load_out_of_core()
     people = _admitted(engine, source, policy, order.background.consent)
-    _require_dates(policy, engine, people or source)
+    _require_dates(policy, engine, source, people)
     admitted = _in_period(policy, engine, source, people)
     reading = source if policy.calendar is None else _in_period(policy, engine, source, None) or source
     keyed = admitted or engine.keyed(source, policy.plan.cells)
@@ -226,13 +227,13 @@ def _running(policy: Policy, ledger: Ledger, table: Table, consent: ConsentSnaps
     return running_rows(policy, ledger, table, consent)
 
 
-def _require_dates(policy: Policy, engine: Engine, rows: Rows) -> None:
+def _require_dates(policy: Policy, engine: Engine, source: Opened, people: Rows | None) -> None:
     """Refuse a source with dates that cannot be read: their rows would be in no period, without notice."""
     calendar = policy.calendar
     if calendar is None:
         return
-    name = calendar.decides
-    stored = engine.types(rows, [name])[name]
+    name, rows = calendar.decides, people or source
+    stored = engine.types(source, [name])[name]
     if policy.schema[name].type is Type.DATE and pa.types.is_timestamp(stored) and stored.tz is not None:
         raise SourceInvalid(
             f"column {name} holds moments, and in which period one lies depends on the zone {stored.tz} of this file; "
@@ -306,7 +307,7 @@ def rehearse(data: object, policy: Policy, engine: Engine, progress: Progress | 
     require_outside_rules(policy)
     source = open_data(data, policy, engine)
     people = _admitted(engine, source, policy, admit(policy, data))
-    _require_dates(policy, engine, people or source)
+    _require_dates(policy, engine, source, people)
     rows = _in_period(policy, engine, source, people) or source
     key = FingerprintFile.of(policy).known_key() or secrets.token_bytes(32)
     fingerprint = fingerprint_of(engine, rows, policy.schema, key, progress)

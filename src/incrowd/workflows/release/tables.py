@@ -257,7 +257,8 @@ def _order(policy: Policy, data: object, terms: ReleaseTerms) -> PolicyOrder:
     earlier = earlier_releases(policy, ledger, anyway=terms.anyway)
     if not terms.anyway:
         require_linked(policy, earlier)
-    background = Background(ledger, admit(policy, data), earlier, terms.period, earlier_model(policy, ledger))
+    model = earlier_model(policy, ledger)
+    background = Background(ledger, admit(policy, data), earlier, terms.period, model, terms.anyway)
     start = () if background.model is None else (background.model.step,)
     steps = (*held_out_steps(terms), *selected(policy, background, terms), *start, *_compared(policy, earlier))
     order = PolicyOrder.of(policy.plan.led_by(*steps), policy, background)
@@ -310,7 +311,7 @@ def _accompany(
     policy, background, prepared = order.policy, order.background, made.opened
     table = Table(policy.schema, prepared.reading, prepared.engine)
     members = _members(policy, certificate, stage.public, table)
-    written = Written(certificate, stage.public, order.plan.smallest_class, members)
+    written = Written(certificate, stage.public, order.plan.smallest_class, members, background.anyway)
     notes = hold_against(written, background.earlier, policy)
     people = _participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}

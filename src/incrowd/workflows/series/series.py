@@ -14,7 +14,7 @@ from typing import Any
 from incrowd.accounting.budget import Amount
 from incrowd.accounting.ledger.ledger import Ledger
 from incrowd.accounting.ledger.periods import PeriodCharge, changed_policy
-from incrowd.accounting.ledger.status import SeriesPrice
+from incrowd.accounting.ledger.status import Entry, SeriesPrice
 from incrowd.core.certificate import Certificate
 from incrowd.engines.regular_file import is_regular
 from incrowd.errors import IncrowdError, InvalidParameter, Refused
@@ -82,7 +82,30 @@ class Series:
         """Return the series of a policy, or refuse a policy without periods."""
         if policy.calendar is None:
             raise InvalidParameter("this policy has no periods: add period: with a column, every, first and last.")
-        return cls(policy, find_book(policy))
+        series = cls(policy, find_book(policy))
+        owner = series._owner()
+        if owner is not None:
+            raise InvalidParameter(
+                f"series {series.name} is one of dataset {owner}, which has the same people: a series is of one "
+                "dataset. Nothing was charged. Give this one another name: series: under period:."
+            )
+        return series
+
+    def _owner(self) -> str | None:
+        """Return another dataset of the same people that has a series of this name; None where there is none."""
+        ledger, name, partner = self.ledger, self.policy.name, self.policy.section.dataset.same_people_as
+        if ledger is None:
+            return None
+        dataset = next((one for one in (name, partner) if one is not None and ledger.knows(one)), None)
+        if dataset is None or not (ledger.runs(dataset, self.name) or ledger.series(dataset, self.name)):
+            return None
+        shared = ledger.show().shared
+        root = shared.get(dataset, dataset)
+        family = {root, *(one for one, budget in shared.items() if budget == root)}
+        if family == {name}:
+            return None
+        first = next((one for entry in ledger.entries() for one in _of_series(entry, self.name) if one in family), name)
+        return None if first == name else first
 
     @property
     def name(self) -> str:
@@ -158,6 +181,14 @@ class Series:
         """Return what the ledger is told of the period of a release."""
         span = None if self.policy.calendar is None else self.policy.calendar.span(label)
         return PeriodCharge(label, self.name, self.policy.hash, span, again)
+
+
+def _of_series(entry: Entry, series: str) -> Iterator[str]:
+    """Yield the datasets of an entry that opens a series of this name, or releases a period of one."""
+    if entry.kind == "series" and entry.body["series"] == series:
+        yield entry.body["dataset"]
+    elif entry.kind == "charge" and (entry.body.get("period") or {}).get("series") == series:
+        yield from (part["dataset"] for part in entry.body["parts"])
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,11 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from incrowd.core.schema import OTHER
 from incrowd.core.spreadsheet import guard
 
 SUPPRESSED = "x"
@@ -56,8 +59,12 @@ def _documents(table: pa.Table) -> tuple[str | bytes, ...]:
 
 
 def crosstab(table: pa.Table) -> Iterator[Line]:
-    """Yield the lines of a crosstab: the labels of all columns but the last one as rows, those of the last across."""
+    """Yield the lines of a crosstab: the labels of all columns but the last one as rows, those of the last across.
+
+    A line of missing or undeclared values that holds 0 throughout is left out.
+    """
     *names, number = table.column_names
+    table = _occurring(table)
     labels = [_named(table[name].to_pylist(), {None: _MISSING}) for name in names]
     cells = [SUPPRESSED if value is None else int(value) for value in table[number].to_pylist()]
     if len(names) == 1:
@@ -68,6 +75,24 @@ def crosstab(table: pa.Table) -> Iterator[Line]:
     yield [*names[:-1], *across]
     for start in range(0, len(cells), len(across)):
         yield [*(column[start] for column in labels[:-1]), *cells[start : start + len(across)]]
+
+
+def _occurring(table: pa.Table) -> pa.Table:
+    """Return the cells without lines of missing or undeclared values that are published as 0 throughout.
+
+    >>> _occurring(pa.table({"sex": ["*", "F", "other", None], "count": [9, 9, 0, None]})).to_pylist()[-1]
+    {'sex': None, 'count': None}
+    """
+    *names, number = table.column_names
+    zero = pc.fill_null(pc.equal(table[number], 0), False).to_numpy(zero_copy_only=False)
+    occurs = np.ones(len(table), np.bool_)
+    for name in names:
+        labels = np.array(table[name].to_pylist(), object)
+        for label in (None, OTHER):
+            line = labels == label
+            if zero[line].all():
+                occurs &= ~line
+    return table.filter(pa.array(occurs))
 
 
 def _sdmx(table: pa.Table) -> Iterator[Line]:
