@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from incrowd.core.graph import Graph, GraphSchema, Relations, simple
+from incrowd.core.graph import Graph, GraphSchema, Relations
 from incrowd.core.unit import Kind, Unit
 from incrowd.methods.graphs.degree_distribution import DegreeDistribution
 from incrowd.methods.graphs.edge_kinds import EdgeKinds
 from incrowd.methods.graphs.shared.steps import DROP, Relate
 from incrowd.methods.graphs.subgraph_count import SubgraphCount
-from incrowd.workflows.graph.reading import connected, layers_of
+from incrowd.workflows.graph.reading import connected
 from tests.graphs import schema
 
 SIZE, KINDS = 3, ("friend", "boss")
@@ -34,9 +34,9 @@ def graph_of(rows: list[Row], relations: Relations) -> Graph:
     """The graph of some rows, by the rules that sources are read with."""
     rules = Relate(relations.directed, relations.kinds, doubles=DROP)
     told = np.array(rows, np.int64).reshape(-1, 3)
-    pairs, kinds = connected(told[:, :2], told[:, 2], rules, SIZE)
+    ends, layers = connected(told[:, :2], told[:, 2], rules, SIZE)
     base = Graph.of(SIZE, [])
-    return Graph(base.ids, simple(pairs, SIZE), base.columns, layers_of(pairs, kinds, rules, SIZE))
+    return Graph(base.ids, ends, base.columns, layers)
 
 
 @cache

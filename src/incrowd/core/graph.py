@@ -45,7 +45,9 @@ class Graph:
         low, high = self.ends[:, 0], self.ends[:, 1]
         if len(self.ends) and (low.min() < 0 or high.max() >= self.size or bool(np.any(low >= high))):
             raise InvalidParameter("an edge of a simple graph joins two different nodes of it, the smaller first.")
-        if bool(np.any(np.diff(low * self.size + high) <= 0)):
+        keys = low * self.size
+        keys += high
+        if bool(np.any(keys[1:] <= keys[:-1])):
             raise InvalidParameter("each edge of a simple graph stands once, and in order.")
 
     @property
@@ -98,8 +100,9 @@ def _joined(first: NDArray[np.int32] | Keys, second: NDArray[np.int32] | Keys, s
 def _ends(keys: Keys, size: int) -> Ends:
     """Return the pairs of numbers, in order and each once; the numbers themselves are put in order."""
     keys.sort()
-    if len(keys):
-        keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    again = keys[1:] == keys[:-1]
+    if again.any():
+        keys = keys[np.append(True, ~again)]
     pairs = np.empty((len(keys), 2), np.int64)
     np.divmod(keys, max(1, size), out=(pairs[:, 0], pairs[:, 1]))
     return pairs

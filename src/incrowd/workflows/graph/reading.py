@@ -29,6 +29,7 @@ _ROWS = 2**21
 """About the number of edges held as text at once."""
 _FEW_NUMBERS, _SPARSE = 2**20, 8  # a table of places for numbers up to the first, or so many times the nodes
 _TENS = 10 ** np.arange(1, 19, dtype=np.int64)
+_SHORT = 8  # places in `_TENS`: texts of larger numbers may have fewer characters than digits, as 0x7fffffffffffffff
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,9 +146,8 @@ def read_graph(policy: Policy, rows: GraphRows) -> Graph:
     ids = _text(columns.column(place.id))
     if ids.null_count or len(ids.unique()) < len(ids):
         raise SourceInvalid("some nodes have no id, or share one: give every node an id of its own.")
-    pairs, kinds = connected(*_ends(rows.edges, place, ids), place.connect, len(ids))
-    layers = layers_of(pairs, kinds, place.connect, len(ids)) if isinstance(place.connect, Relate) else ()
-    return Graph(ids, simple(pairs, len(ids)), columns, layers)
+    ends, layers = connected(*_ends(rows.edges, place, ids), place.connect, len(ids))
+    return Graph(ids, ends, columns, layers)
 
 
 def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
@@ -181,7 +181,7 @@ def _stretches(source: Opened, names: tuple[str, ...]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-def layers_of(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, ...]:
+def _layers(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, ...]:
     """Return the edges of each declared kind, each once; all in one layer where no kind is declared."""
     made = arcs if rules.directed else simple
     if not rules.kinds:
@@ -189,25 +189,27 @@ def layers_of(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends,
     return tuple(made(pairs[kinds == code], size) for code in range(len(rules.kinds)))
 
 
-def connected(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, Any]:
-    """Return the ends and kinds of the edges that stay by the rules, or refuse them."""
-    unknown = (pairs < 0).any(axis=1)
+def connected(pairs: Ends, kinds: Any, rules: Connect, size: int) -> tuple[Ends, tuple[Ends, ...]]:
+    """Return the edges that stay by the rules, and those of each declared kind, or refuse them."""
+    unknown = (pairs[:, 0] < 0) | (pairs[:, 1] < 0)
     _require(unknown, rules.unknown, "name a node that is not among the nodes", "unknown")
-    pairs, kinds = pairs[~unknown], kinds[~unknown]
+    pairs, kinds = _others(unknown, pairs, kinds)
     loops = pairs[:, 0] == pairs[:, 1]
     _require(loops, rules.loops, "join a node with itself", "loops")
-    pairs, kinds = pairs[~loops], kinds[~loops]
-    if rules.doubles != DROP:
+    pairs, kinds = _others(loops, pairs, kinds)
+    ends = simple(pairs, size)
+    if rules.doubles != DROP and len(ends) < len(pairs):
         keys = (arc_keys if rules.directed else keys_of)(pairs, size)
         _require(_again(keys, kinds), rules.doubles, "stand more than once", "doubles")
-    return pairs, kinds
+    return ends, _layers(pairs, kinds, rules, size) if isinstance(rules, Relate) else ()
+
+
+def _others(odd: Any, pairs: Ends, kinds: Any) -> tuple[Ends, Any]:
+    return (pairs[~odd], kinds[~odd]) if odd.any() else (pairs, kinds)
 
 
 def _again(keys: Any, kinds: Any) -> Any:
     """Return where, in order, an edge of the same kind as the one before has the same ends."""
-    if not kinds.any():
-        keys = np.sort(keys)
-        return keys[1:] == keys[:-1]
     order = np.lexsort((keys, kinds))
     return (np.diff(keys[order]) == 0) & (np.diff(kinds[order]) == 0)
 
@@ -260,8 +262,8 @@ class NodeIds:
                 pc.index_in(values, value_set=self._ids).fill_null(-1).to_numpy(zero_copy_only=False)
             )
             return places
-        last = len(self._table) - 1  # no node has it
-        return self._table[np.where((numbers < 0) | (numbers > last), last, numbers)]
+        last = np.uint64(len(self._table) - 1)  # no node has it; as numbers without a sign, those below zero are large
+        return self._table[np.minimum(numbers.view(np.uint64), last).view(np.int64)]
 
 
 def _numbers(texts: pa.Array) -> NDArray[np.int64] | None:
@@ -272,8 +274,12 @@ def _numbers(texts: pa.Array) -> NDArray[np.int64] | None:
         numbers: NDArray[np.int64] = pc.cast(texts, pa.int64()).to_numpy()
     except pa.ArrowInvalid:
         return None
-    digits = np.searchsorted(_TENS, numbers, "right") + 1
-    return np.where(digits == pc.binary_length(texts).to_numpy(), numbers, -1)
+    lengths = pc.binary_length(texts).to_numpy()
+    if numbers.max(initial=0) < _TENS[_SHORT]:  # no text is shorter than its number, so that sums distinguish them
+        digits = len(numbers) + sum(np.count_nonzero(numbers >= ten) for ten in _TENS[:_SHORT])
+        if lengths.sum(dtype=np.int64) == digits:
+            return numbers
+    return np.where(np.searchsorted(_TENS, numbers, "right") + 1 == lengths, numbers, -1)
 
 
 def _codes(edges: pa.Table, place: GraphPlace, codes: dict[str | None, int]) -> Any:
