@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from incrowd.criteria.groups import Groups, Histograms, PerGroup
 
-_ROUNDS = 2
+_ROUNDS = 3
 """Steps of Newton's method: further steps hardly improve the bound."""
 
 _DENSE = 8

@@ -213,10 +213,11 @@ COLUMNS = st.integers(0, 8).flatmap(
 
 
 @settings(max_examples=150, suppress_health_check=HEALTH, deadline=None)
-@given(columns=COLUMNS, delimiter=st.sampled_from(",;\t|"), coded=st.booleans())
+@given(columns=COLUMNS, delimiter=st.sampled_from(",;\t|"), coded=st.booleans(), times=st.integers(1, 3))
 def test_any_text_is_written_so_that_others_read_it_back(
-    tmp_path: Path, columns: list[list[str | None]], delimiter: str, coded: bool
+    tmp_path: Path, columns: list[list[str | None]], delimiter: str, coded: bool, times: int
 ) -> None:
+    columns = [[cell for cell in column for _ in range(times)] for column in columns]
     arrays = [pa.array(column, pa.string()) for column in columns]
     table = pa.table({f"c{i}": array.dictionary_encode() if coded else array for i, array in enumerate(arrays)})
     path = tmp_path / "t.csv"

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import compute as pc
 from pyarrow import parquet as pq
 from pyarrow import types
@@ -164,13 +165,40 @@ def write_csv(data: Released, path: Path, style: CsvStyle = COMMAS) -> None:
 
 
 def _lines(columns: Sequence[pa.Array], style: CsvStyle) -> pa.Buffer:
+    starts = _runs(columns)
+    if starts is None:
+        lines = _joined(columns, style)
+    else:
+        first, times = pa.array(starts), np.diff(starts, append=len(columns[0]))
+        once = _joined([column.take(first) for column in columns], style)
+        lines = once.take(pa.array(np.repeat(np.arange(len(starts)), times)))
+    _, offsets, characters = lines.buffers()
+    return characters[: pa.Array.from_buffers(pa.int32(), len(lines) + 1, [None, offsets])[len(lines)].as_py()]
+
+
+def _runs(columns: Sequence[pa.Array]) -> NDArray[np.intp] | None:
+    """Return where rows start that differ from the one before, if most do not: rows of a class follow each other.
+
+    >>> _runs([pa.array(["a", "a", None, None]).dictionary_encode()]).tolist()
+    [0, 2]
+    """
+    if not all(types.is_dictionary(column.type) for column in columns):
+        return None
+    changes = np.zeros(len(columns[0]), np.bool_)
+    changes[:1] = True
+    for column in columns:
+        codes = column.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        changes[1:] |= codes[1:] != codes[:-1]
+    starts = np.flatnonzero(changes)
+    return starts if 2 * len(starts) <= len(changes) else None
+
+
+def _joined(columns: Sequence[pa.Array], style: CsvStyle) -> pa.Array:
     cells = [_column(column, style) for column in columns]
     empty = '""' if len(cells) == 1 else ""
     *most, last = [pc.fill_null(cell, empty) for cell in cells]
     ended = pc.binary_join_element_wise(last, "", "\n")
-    joined = pc.binary_join_element_wise(*most, ended, style.delimiter)
-    _, offsets, characters = joined.buffers()
-    return characters[: pa.Array.from_buffers(pa.int32(), len(joined) + 1, [None, offsets])[len(joined)].as_py()]
+    return pc.binary_join_element_wise(*most, ended, style.delimiter)
 
 
 def _column(column: pa.Array, style: CsvStyle) -> pa.Array:

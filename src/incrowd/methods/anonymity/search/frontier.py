@@ -115,6 +115,29 @@ class BoundTable:
         del beaten
         visit(tuple(int(rung) for rung in np.unravel_index(self.bounds.argmin(), self.bounds.shape)))
 
+    def summit(self, node: Node, beaten: float) -> Node:
+        """Return a node at or above one from which no step up leads to a bound that could be the best's.
+
+        Each step goes to the least bound above.  Judged nodes have an infinite one: the summit is new if the node is.
+
+        >>> bounds = BoundTable.over([[0.0, 0.5], [0.0, 0.25, 0.5]])
+        >>> bounds.summit((0, 0), 0.6)
+        (0, 2)
+        >>> bounds.learn((1, 2), Judgment(None, 0.0, 0.0))
+        >>> bounds.summit((1, 0), math.inf)
+        (1, 1)
+        """
+        while True:
+            above = [
+                (*node[:column], rung + 1, *node[column + 1 :])
+                for column, rung in enumerate(node)
+                if rung + 1 < self.bounds.shape[column]
+            ]
+            best = min(above, key=self.bounds.__getitem__, default=node)
+            if best == node or self.bounds[best] > beaten or self.bounds[best] == math.inf:
+                return node
+            node = best
+
     def learn(self, node: Node, judged: Judgment) -> None:
         """Raise the bounds of finer nodes by its burden, and those of coarser ones to what they lose at least."""
         if judged.burden == math.inf:

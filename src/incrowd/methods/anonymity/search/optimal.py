@@ -140,7 +140,13 @@ class _Search:
             improved = self.best != here
 
     def _visit(self, node: Node) -> None:
-        """Judge a node, or find a coarser one that prunes it: by halving a chain of nodes above it."""
+        """Judge a node, or find a coarser one that prunes it: by halving a chain of nodes above it.
+
+        Where a failing node does not rule out all finer ones, halving finds none that is worth its while.
+        """
+        if self.task.prunes and not self.task.inherited and isinstance(self.front, BoundTable):
+            self._judge(self.front.summit(node, self._beaten()))
+            return
         bound = self._steps(node)
         chain = self._chain(node, bound) if self.task.prunes else [node]
         low, high = 0, len(chain) - 1
