@@ -100,3 +100,19 @@ def test_fewer_rows_than_a_crowd_are_none_however_alike_they_are() -> None:
     assert alone.sentence == "Do not publish this: 1 row equals fewer than 4 others, because there are no more."
     assert not verdict(open_source(pa.table({"zip": ["8001"] * 4}))).passed
     assert verdict(open_source(pa.table({"zip": ["8001"] * 5}))).passed
+
+
+@pytest.mark.parametrize("most", [1, 4, 5])
+@pytest.mark.parametrize("missing", [0, 1, 6])
+@pytest.mark.parametrize("kind", [pa.int32(), pa.string()])
+def test_a_column_that_isolates_rows_says_what_counting_all_columns_says(
+    kind: pa.DataType, missing: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits = pa.array([*range(1000, 1200), *[7] * most, *[None] * missing], pa.int32())
+    table = pa.table({"visit": visits.cast(kind), "side": ["a", "b"] * 100 + ["a"] * (most + missing)})
+    by_one = verdict(open_source(table))
+    monkeypatch.setattr("incrowd.workflows.check.verdict._LISTED", 0)
+    by_all = verdict(open_source(table))
+    assert by_all.quasi == ("visit", "side")
+    assert (by_one.smallest, by_one.short) == (by_all.smallest, by_all.short)
+    assert (by_all.smallest, by_all.short) == (1, 200 + most * (most < 5) + missing * (missing < 5))

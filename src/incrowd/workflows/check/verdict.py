@@ -12,7 +12,7 @@ from incrowd.core.table import Engine, Rows
 from incrowd.core.words import counted
 from incrowd.engines.local.engine import LOCAL
 from incrowd.measures.risk.classes import Sizes
-from incrowd.workflows.check.raw_cells import as_is
+from incrowd.workflows.check.raw_cells import StoredIntegers, as_is
 from incrowd.workflows.profile.column_names import KNOWN, spoken
 from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
 from incrowd.workflows.profile.subsets import Subset
@@ -21,6 +21,7 @@ K = 5
 """The minimum size of an equivalence class, if none is given."""
 _NEARLY_ALL = 0.9
 _FEW_ROWS = 20
+_LISTED = 1 << 22  # rows whose integers are sorted in memory: 32 MB
 _NAMED = 3
 
 
@@ -160,8 +161,21 @@ def verdict(rows: Rows, k: int = K, engine: Engine = LOCAL) -> FileVerdict:
     quasi = tuple(column.name for column in table.columns if _is_quasi(column))
     if not quasi:
         return FileVerdict(table, k, quasi, None, table.rows if table.rows < k else 0)
+    if any(_isolates(rows, table, name, k, engine) for name in quasi):
+        return FileVerdict(table, k, quasi, 1, table.rows)
     sizes = Sizes.of(engine.count(rows, as_is(rows, quasi, engine)), quasi)
     return FileVerdict(table, k, quasi, sizes.smallest, sizes.below(k))
+
+
+def _isolates(rows: Rows, table: TableProfile, name: str, k: int, engine: Engine) -> bool:
+    """Return whether integers of one column alone leave fewer than k rows in each class, and some row alone.
+
+    Every class of more columns is part of one of this column's, so nothing else has to be counted.
+    """
+    if table.rows > _LISTED or table[name].facts.spread.unique_share < _NEARLY_ALL:
+        return False
+    sizes = engine.learn(rows, (name,), StoredIntegers).multiplicities()
+    return len(sizes) > 0 and bool(sizes.min() == 1 and sizes.max() < k)
 
 
 def _is_key(column: ColumnProfile) -> bool:
