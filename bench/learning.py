@@ -1,14 +1,16 @@
 """Private models: accuracy by ε, and time.
 
-    INCROWD_ADULT=folder python bench/learning.py            # every table; a classifier, regressor, k-means, PCA
-    python bench/learning.py --rows 10000000                 # so many rows from a Parquet file: time and memory
-    python bench/learning.py --clusters                      # k-means by clusters, columns, distance; PCA of wine
-    python bench/learning.py --intervals                     # how often intervals of linear models hold the truth
-    python bench/learning.py --rehearsals                    # only what `incrowd plan` expects of each of them
+    INCROWD_ADULT=folder python -m bench.learning            # every table; a classifier, regressor, k-means, PCA
+    python -m bench.learning --rows 10000000                 # so many rows from a Parquet file: time and memory
+    python -m bench.learning --clusters                      # k-means by clusters, columns, distance; PCA of wine
+    python -m bench.learning --intervals                     # how often intervals of linear models hold the truth
+    python -m bench.learning --choices                       # `auto` beside every single model, on thirteen tables
+    python -m bench.learning --rehearsals                    # only what `incrowd plan` expects of each of them
 
 Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the mean of so many splits, 70 % of the rows
 to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other
 tables are the range of all rows, widened by 2 % on both sides.  CPU seconds are those of a fit with policy and ledger.
+`--choices` needs INCROWD_PEERS with `small_tables` (`bench/peers/small_tables.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 import incrowd
+from bench.rows import peer
 
 EPSILONS = ("0.1", "0.5", "1", "3")
 TARGET = "salary-class"
@@ -175,6 +178,80 @@ def rehearsal(data: Data, release: dict[str, Any]) -> None:
     print(f"{data.name:14s} {release['method']:12s} {'  '.join(shown)}   {spent:.2f} s", flush=True)
 
 
+MODELS = ("naive-bayes", "gradient", "additive", "moments", "tree", "forest", "random-trees")
+
+
+def small_table(file: Path, target: str) -> Data:
+    """Return a table of `bench/peers/small_tables.py`: text and truth values are categories, numbers have bounds."""
+    table, columns = csv.read_csv(file), dict[str, Any]()
+    for name in table.column_names:
+        kind = table[name].type
+        if name == target or pa.types.is_string(kind) or pa.types.is_boolean(kind):
+            texts = [str(value) for value in table[name].to_pylist()]
+            table = table.set_column(table.column_names.index(name), name, pa.array(texts))
+            columns[name] = {"categories": sorted(set(texts)), "missing": "drop", "outside": "drop"}
+            continue
+        values = table[name].to_numpy()
+        more = 0.02 * np.ptp(values)
+        ends = [f"{values.min() - more:.6g}", f"{values.max() + more:.6g}"]
+        columns[name] = {"type": "decimal", "bounds": ends, "missing": "drop"}
+    return Data(file.stem, table, columns, target)
+
+
+def rare(data: Data, share: float) -> Data:
+    """Return the rows of a table with so many of its rarer class."""
+    labels = np.array(data.table[data.target].to_pylist())
+    names, counts = np.unique(labels, return_counts=True)
+    few, many = (np.flatnonzero(labels == names[place]) for place in np.argsort(counts)[:2])
+    some = np.random.default_rng(3).choice(few, int(share / (1 - share) * len(many)), replace=False)
+    return Data(f"{data.name} {share:.0%}", data.table.take(np.sort(np.append(many, some))), data.columns, data.target)
+
+
+def area(data: Data, model: Any, test: pa.Table) -> float:
+    """Return the AUC; with more classes the mean of each against the others."""
+    from sklearn.metrics import roc_auc_score
+
+    chances, truth = model.chances(test), np.array(test[data.target].to_pylist())
+    named = [place for place, name in enumerate(model.outputs) if 0 < (truth == name).sum() < len(truth)]
+    places = named[1:] if len(model.outputs) == 2 else named
+    return float(np.mean([roc_auc_score(truth == model.outputs[place], chances[:, place]) for place in places]))
+
+
+def choices(seeds: int) -> None:
+    """Print the AUC of each model, the one that `auto` takes by public numbers, and by how much another was better.
+
+    The model that is taken is not learned again: its own figure counts, so that noise does not part the two.
+    """
+    from incrowd.workflows.policy.policy import load_policy
+
+    with tempfile.TemporaryDirectory() as folder:
+        targets = peer("small_tables", folder) or {}
+        tables = [small_table(Path(folder, f"{name}.csv"), target) for name, target in targets.items()]
+    gaps, people = [], adult()
+    for data in (*tables, *map(bundled, ("breast_cancer", "wine", "digits")), people, rare(people, 0.03)):
+        rows = int(0.7 * data.table.num_rows)
+        share = {"smallest_share": "0.03"} if "3%" in data.name else {}
+        for epsilon in ("0.3", "1", "3"):
+            release = {"method": "classifier", "target_column": data.target, "expected_rows": rows, "epsilon": epsilon}
+            release |= {"delta": "1e-6", **share}
+            figures = dict.fromkeys(MODELS, 0.0)
+            times = seeds if rows > 5000 else 4 * seeds
+            for seed in range(times):
+                train, test = (data.table.take(places) for places in split(data.table.num_rows, seed))
+                for name in MODELS:
+                    figures[name] += area(data, learned(data, train, release | {"model": name}), test) / times
+            loaded: Any = load_policy(
+                {"incrowd": 1, "dataset": {"name": "bench"}, "columns": data.columns, "release": release}
+            )
+            task = loaded.method.task(loaded.schema)
+            taken = loaded.method.choice(task.inputs, len(task.outputs))
+            gaps.append(max(figures.values()) - figures[taken])
+            texts = " ".join(f"{name} {figure:.3f}" for name, figure in figures.items())
+            print(f"{data.name:14s} ε {epsilon:3s} auto: {taken:12s} gap {gaps[-1]:.3f}  {texts}", flush=True)
+    near = sum(gap <= 0.01 for gap in gaps)
+    print(f"mean gap {np.mean(gaps):.4f}, within .01 in {near} of {len(gaps)}, worst {max(gaps):.3f}")
+
+
 def rehearsals() -> None:
     for data in (adult(), *map(bundled, ("breast_cancer", "wine", "digits"))):
         rows = int(0.7 * data.table.num_rows)
@@ -308,11 +385,14 @@ def main() -> None:
     parser.add_argument("--rehearsals", action="store_true")
     parser.add_argument("--clusters", action="store_true")
     parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--choices", action="store_true")
     told = parser.parse_args()
     if told.rehearsals:
         rehearsals()
     elif told.clusters:
         clusters(told.seeds)
+    elif told.choices:
+        choices(told.seeds)
     elif told.intervals:
         intervals(told.seeds)
     elif told.rows:

@@ -11,6 +11,16 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+PERSONAS = (
+    "analyst",
+    "data-platform",
+    "data-scientist",
+    "hospital-researcher",
+    "open-data-team",
+    "repository",
+    "statistical-office",
+    "statistician",
+)
 LINES, WIDE = 100, 120_000
 
 
@@ -27,7 +37,7 @@ def run(code: str, names: dict[str, Any]) -> Any:
 
 def test_there_is_one_for_each_persona() -> None:
     names = [path.stem for path in NOTEBOOKS]
-    assert names == ["analyst", "data-scientist", "hospital-researcher", "statistician"]
+    assert names == [*PERSONAS]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: str(path.stem))

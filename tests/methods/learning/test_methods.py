@@ -43,7 +43,8 @@ def declared(columns: dict[str, Any], release: dict[str, Any]) -> Any:
     [
         ({}, FollowGradients),
         ({"delta": None}, CountByTarget),
-        ({"expected_rows": 100}, CountByTarget),
+        ({"expected_rows": 30}, CountByTarget),
+        ({"expected_rows": 100}, MultiplyColumns),
         ({"expected_rows": 100_000}, FollowGradients),
         ({"model": "moments"}, MultiplyColumns),
     ],

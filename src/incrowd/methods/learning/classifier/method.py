@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
-# rules of thumb by public numbers, chosen on thirteen small tables at ε 0.3, 1 and 3: others cost accuracy, no privacy
-_FEW_PURE, _MANY, _CLEAR = 3, 200_000, 10
+# rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3: others cost accuracy, no privacy
+_FEW_PURE, _MANY, _CLEAR = 3, 200_000, 4
 
 
 @dataclass(frozen=True)
