@@ -35,6 +35,7 @@ def _column(name: str, kind: Type, domain: Categories | Numbers | Dates) -> Colu
 
 
 _REGION = _column("region", Type.TEXT, Categories(_REGIONS))
+_STADT = _column("Stadt", Type.TEXT, Categories(("München", "Köln", "Zürich", "Saint-Étienne", "L'Aquila")))
 _CUSTOMER = Column("customer", role=Role.IDENTIFIER)
 SHOP = Catalog(
     (
@@ -59,6 +60,36 @@ SHOP = Catalog(
             "returns",
             Schema((_CUSTOMER, _column("reason", Type.TEXT, Categories(("late", "broken")))), unit=_UNIT),
             dataset="shop",
+        ),
+        Relation(
+            "Bestellungen",
+            Schema(
+                (
+                    Column("Kunden-Nr.", role=Role.IDENTIFIER),
+                    _column("Größe", Type.TEXT, Categories(("S", "M", "L", "XL"))),
+                    _STADT,
+                    _column("Bestelldatum", Type.DATE, Dates(date(2025, 1, 1), date(2025, 12, 31))),
+                    _column("Preis in €", Type.DECIMAL, Numbers(0, 500, Type.DECIMAL)),
+                    _column("Stück", Type.INTEGER, Numbers(0, 20)),
+                    _column("order", Type.INTEGER, Numbers(1, 9)),
+                    _column("année", Type.INTEGER, Numbers(2015, 2025)),
+                    Column("bezahlt?", type=Type.BOOLEAN),
+                ),
+                unit=Unit(Kind.PERSON, column="Kunden-Nr.", max_rows=4),
+            ),
+            dataset="Laden",
+            today=date(2025, 12, 31),
+        ),
+        Relation(
+            "Städte",
+            Schema(
+                (
+                    _STADT,
+                    _column("Land", Type.TEXT, Categories(("DE", "CH", "FR", "IT"))),
+                    _column("Einwohner", Type.INTEGER, Numbers(0, 2_000_000)),
+                )
+            ),
+            most={frozenset({"Stadt"}): 1},
         ),
         Relation(
             "regions",

@@ -302,6 +302,11 @@ QUERIES = (
             "return all(leaf.find(exp.Column) is not None for leaf in leaves)",
         ),
         (
+            "queries/language/restriction.py",
+            "return left[0].this if left and kind is exp.And else None",
+            "return left[0].this if left else None",
+        ),
+        (
             "accounting/ledger/periods.py",
             "sets |= _charged_to(values, root, label, need, None if charge is None else charge.span)",
             "sets = _charged_to(values, root, label, need, None if charge is None else charge.span)",

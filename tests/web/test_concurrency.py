@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from incrowd.governance.grant import AccessRole
 from incrowd.web.answering import NotStarted, ReplyTimer, TimedOut, bucket
-from incrowd.web.concurrency import ConcurrencyLimit, RateLimiter, Slots, ThreadJobs, ThreadPool
+from incrowd.web.concurrency import ConcurrencyLimit, RateLimiter, ThreadJobs, ThreadPool
 from incrowd.web.replies import ServerBusy, TooManyAtOnce
 from incrowd.web.settings import Settings
+from incrowd.web.slots import Slots
 from tests.web.serving import Server, server
 
 T = TypeVar("T")
@@ -158,6 +159,25 @@ def test_where_no_file_can_be_locked_everybody_has_a_slot(tmp_path: Path) -> Non
     leave = slots.take("ann", 1)
     assert leave is not None
     leave()
+
+
+def test_users_of_different_workers_share_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("incrowd.web.concurrency.cores", lambda: 2)
+    now = [0.0]
+    slots = Slots(tmp_path, clock=lambda: now[0])
+    here, there = (ThreadJobs(2, slots, clock=lambda: now[0]) for _ in range(2))
+    put(here, *["ann"] * 3)
+    assert taken(here) == ["ann"] * 2, "she is alone on the machine"
+    put(there, *["bob"] * 3)
+    assert taken(there) == ["bob"]
+    here.done("ann")
+    assert taken(here) == [], "bob is at another worker"
+    now[0] += 2.0
+    assert taken(here) == ["ann"], "he was there long ago"
+    assert len(list(tmp_path.glob("*.user"))) == 2
+    now[0] += 100.0
+    assert taken(here) == []
+    assert len(list(tmp_path.glob("*.user"))) == 1, "his file is removed, hers has a new time"
 
 
 def test_whoever_is_alone_needs_no_slot(tmp_path: Path) -> None:

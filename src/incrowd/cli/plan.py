@@ -93,8 +93,9 @@ def plan(options: PlanOptions) -> None:
     --look EPSILON: spend this ε on a private preview. It estimates how many rows other levels, k and rates would keep,
     with confidence intervals. With --compare, it measures the error of method safe.
 
-    --caps: for policies with queries, show the noise of a count under each max_rows up to the declared one. With --look
-    EPSILON, a query that costs this ε estimates the rows that each cap keeps, and one is recommended.
+    --caps: for policies with queries, show the noise of a count under each max_rows up to the declared one, and bounds
+    of the rows that it keeps; where dataset: rows is declared, recommend one by the worst case. With --look EPSILON, a
+    query that costs this ε estimates the rows that each cap keeps, and the recommendation follows the estimates.
     """
     from dataclasses import replace
 

@@ -21,7 +21,7 @@ from incrowd.errors import IncrowdError, SourceUnavailable
 from incrowd.governance.audit import ServerStores, open_stores
 from incrowd.web import replies
 from incrowd.web.caller import NotAuthenticated
-from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, Slots, ThreadPool
+from incrowd.web.concurrency import ConcurrencyLimit, InFlightQueries, RateLimiter, ThreadPool
 from incrowd.web.logs import AuditLogWriter, note, request_spans
 from incrowd.web.middleware import RequestMiddleware
 from incrowd.web.postgres.server import PostgresSettings, listening
@@ -29,6 +29,7 @@ from incrowd.web.reload import ReloadingQueries
 from incrowd.web.routes import access, consent, operation, queries
 from incrowd.web.services import Services
 from incrowd.web.settings import Settings
+from incrowd.web.slots import Slots
 from incrowd.web.sso import SingleSignOn
 from incrowd.workflows.consent.subject import DataSubjectService
 from incrowd.workflows.policy.policy import Policy, load_policy

@@ -5,28 +5,24 @@ Nothing here is needed for correctness between workers: charges, answers and the
 
 from __future__ import annotations
 
-import hashlib
-import os
+import math
 import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Condition, Lock, Thread
 from typing import Any, TypeVar
 
-from incrowd.store.disk import lock_at
 from incrowd.web.replies import RateLimited, ServerBusy, TooManyAtOnce
+from incrowd.web.slots import ACTIVE, Slots, cores
 
 T = TypeVar("T")
 Job = tuple["Future[Any]", Callable[[], Any]]
 
 _MOST_KEYS = 10_000
 """Keys of a rate limiter; the longest unused are forgotten first, so that nobody can fill the memory."""
-_ACTIVE = 1.0
-"""Seconds for which threads stay free for a user whose last job has ended."""
 _SLOT_RETRY, _SLOT_REST = 0.005, 0.01
 """Seconds after which a thread tries again to get a slot, and for which a user leaves a slot to other workers."""
 
@@ -160,44 +156,6 @@ class InFlightQuery:
             self.over.set_result(None)
 
 
-@dataclass(frozen=True)
-class Slots:
-    """Locks on files, by which workers share the processors of a machine; the system frees those of a dead worker.
-
-    Nothing else depends on them: where no file can be locked, every job has a slot.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     one, other = Slots(Path(folder)), Slots(Path(folder))
-    ...     release = one.take("ann", 1)
-    ...     other.take("ann", 1), release(), other.take("bob", 1)()
-    (None, None, None)
-    """
-
-    folder: Path
-
-    def take(self, user: str, most: int) -> Callable[[], None] | None:
-        """Hold one of a user's slots and return what releases it, or None if all are held."""
-        from filelock import Timeout
-
-        name = hashlib.sha256(user.encode()).hexdigest()[:16]
-        for number in range(most):
-            lock = lock_at(self.folder / f"{name}-{number}.slot")
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:  # another process has this slot
-                continue
-            except OSError:
-                return lambda: None
-            return lock.release
-        return None
-
-
-def cores() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @dataclass(eq=False)
 class UserJobs:
     """The jobs of one user."""
@@ -210,6 +168,15 @@ class UserJobs:
     """What releases the slots of running jobs."""
     rest: float = 0.0
     """Until when slots are left to this user's jobs at other workers."""
+    announced: float = -math.inf
+    """When other workers were last told that this user is busy."""
+
+    def due(self, now: float) -> bool:
+        """Return whether other workers are to be told now that this user is busy."""
+        if not (self.waiting or self.running) or now < self.announced + ACTIVE / 4:
+            return False
+        self.announced = now
+        return True
 
 
 class ThreadJobs:
@@ -283,36 +250,48 @@ class ThreadJobs:
     def _next(self) -> str | None:
         """Return the user whose turn it is, if a job of theirs may run."""
         self._forget_inactive()
-        share = max(1, self._most // max(1, len(self._users)))
+        users = max(1, len(self._users) + self._users_elsewhere())
+        share = max(1, self._most // users)
         for user, jobs in self._users.items():
-            if jobs.waiting and jobs.running < share and self._has_slot(user, jobs):
+            if jobs.waiting and jobs.running < share and self._has_slot(user, jobs, users):
                 return user
         return None
 
+    def _users_elsewhere(self) -> int:
+        """Return how many users of other workers share the machine."""
+        if self._slots is None or not self._users:
+            return 0
+        now = self._clock()
+        return self._slots.others({user: jobs.due(now) for user, jobs in self._users.items()})
+
     def _forget_inactive(self) -> None:
-        since = self._clock() - _ACTIVE
+        since = self._clock() - ACTIVE
         for user, jobs in list(self._users.items()):
             if not jobs.waiting and not jobs.running and jobs.active < since:
                 del self._users[user]
 
-    def _has_slot(self, user: str, jobs: UserJobs) -> bool:
+    def _has_slot(self, user: str, jobs: UserJobs, users: int) -> bool:
         """Take a slot for one more job of a user; a user who is alone needs none."""
-        if self._slots is None or len(self._users) == 1:
+        if self._slots is None or users == 1:
             return True
         if self._clock() < jobs.rest:
             return False
-        release = self._slots.take(user, max(1, cores() // len(self._users)))
+        release = self._slots.take(user, max(1, cores() // users))
         if release is not None:
             jobs.slots.append(release)
         return release is not None
 
     def _wait(self) -> None:
-        """Wait for a change.  Where jobs wait for a slot, one thread tries again soon: nobody tells when it is free."""
-        if self._slots is None or self._polling or not any(jobs.waiting for jobs in self._users.values()):
+        """Wait for a change.  Where jobs wait for a slot, one thread tries again soon: nobody tells when it is free.
+
+        While jobs run, it announces their users again and again.
+        """
+        if self._slots is None or self._polling or not self._users:
             self._changed.wait()
             return
+        waiting = any(jobs.waiting for jobs in self._users.values())
         self._polling = True
-        self._changed.wait(_SLOT_RETRY)
+        self._changed.wait(_SLOT_RETRY if waiting else ACTIVE / 4)
         self._polling = False
 
 

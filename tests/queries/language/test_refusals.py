@@ -61,8 +61,9 @@ REFUSED = {
     "SELECT MIN(age, 3) FROM visits": "one argument",
     "SELECT SUM(SUM(age)) FROM visits": "inside each other",
     "SELECT COUNT(*) FROM visits WHERE COUNT(*) > 1": "inside each other",
-    "SELECT SUM(age) OVER () FROM visits": "after GROUP BY",
-    "SELECT COUNT(*) OVER () FROM visits": "nothing of the rows",
+    "SELECT SUM(age) OVER () FROM visits": "leave OVER out",
+    "SELECT ward, SUM(age) OVER (PARTITION BY ward) FROM visits": "leave OVER out",
+    "SELECT COUNT(*) OVER () FROM visits": "leave OVER out",
     "SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER () = 1": "OVER",
     "SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, '(a+)+')": "regular expression",
     "SELECT COUNT(*) FROM visits WHERE REGEXP_MATCHES(note, 'a*')": "regular expression",
@@ -145,7 +146,7 @@ REFUSED = {
     "SELECT STRING_AGG(ward) FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward)": "not computed on answers",
     "SELECT n FROM (SELECT ward, COUNT(*) AS n FROM visits GROUP BY ward) WHERE RANK() OVER () = 1": "QUALIFY",
     "SELECT ward, COUNT(*) FROM visits GROUP BY ward HAVING RANK() OVER (ORDER BY COUNT(*)) = 1": "QUALIFY",
-    "SELECT ward, SUM(age) OVER () FROM visits GROUP BY ward": "after GROUP BY",
+    "SELECT ward, SUM(age) OVER () FROM visits GROUP BY ward": "SUM(SUM(x)) OVER ()",
     "SELECT STRFTIME(m, '%B') FROM (SELECT DATE_TRUNC('month', day) AS m, COUNT(*) FROM visits GROUP BY 1)": "%Y",
     "SELECT DISTINCT ward FROM visits GROUP BY ward": "DISTINCT",
     "SELECT DISTINCT ON (ward) ward FROM visits": "DISTINCT",
@@ -190,6 +191,8 @@ REFUSED = {
     "SELECT age, day, COUNT(*) FROM visits GROUP BY age, day, ward": "groups",
     "SELECT REPLACE(MODE(ward), 'a', 'b') FROM visits": "noisy answers",
     "SELECT FOO(age) FROM visits": "Did you mean FLOOR",
+    "SELECT SUMM(age) FROM visits": "Did you mean SUM",
+    "SELECT LAST_DAYS(day) FROM visits": "There are: ABS",
 }
 
 INVALID = {
@@ -198,6 +201,9 @@ INVALID = {
     "SELECT COUNT(* FROM visits": "cannot be read",
     "SELECT COUNT(*) FROM visits WHERE": "cannot be read",
     "SELECT COUNT(*) FROM 'unclosed": "cannot be read",
+    "SELECT AVG(`cost`) FROM visits": "double quotes",
+    "SELECT [ward], COUNT(*) FROM [visits]": "double quotes",
+    "SELECT COUNT(*) FROM visits WHERE cost > 19,99": "a point, not a comma",
     "SELECT COUNT(*) FROM visit": "Did you mean 'visits'",
     "SELECT COUNT(*) FROM information_schema.tables": "without a schema",
     "SELECT COUNT(*) FROM duckdb_tables": "no table",
@@ -334,6 +340,9 @@ ADVISED = {
     "GROUP BY x with COUNT(*)": "SELECT ward, COUNT(*) FROM visits GROUP BY ward",
     "UPPER(x)": "SELECT UPPER(ward) AS w, COUNT(*) FROM visits GROUP BY w",
     "DATE_DIFF('day', DATE '1970-01-01', x)": "SELECT AVG(DATE_DIFF('day', DATE '1970-01-01', day)) FROM visits",
+    "SUM(x)": "SELECT SUM(age) FROM visits",
+    "WEEK(x)": "SELECT WEEK(day) AS w, COUNT(*) FROM visits GROUP BY w",
+    "DATE_TRUNC('month', x), its first day": "SELECT DATE_TRUNC('month', day) AS d, COUNT(*) FROM visits GROUP BY d",
     "the query without it, since rows are drawn in secret": "SELECT COUNT(*) FROM visits",
 }
 
@@ -342,3 +351,8 @@ def test_what_a_refusal_says_to_write_instead_is_answered() -> None:
     assert ADVISED.keys() == set(INSTEAD.values())
     for sql in ADVISED.values():
         assert understand(sql, CATALOG).aggregates
+
+
+def test_how_to_ask_about_people_instead_of_showing_them_is_answered() -> None:
+    said = message("SELECT patient, COUNT(*) FROM visits GROUP BY patient", QueryRefused)
+    assert understand(said.partition("as in ")[2].removesuffix("."), CATALOG).aggregates

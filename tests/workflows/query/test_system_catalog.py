@@ -32,9 +32,9 @@ def catalog() -> SystemCatalog:
 def test_no_function_but_those_of_the_list_is_reached_beside_a_table(
     catalog: SystemCatalog, table: str, called: str
 ) -> None:
-    with pytest.raises(QueryRefused, match="this function is not computed"):
+    with pytest.raises(QueryRefused, match="is not computed on public tables"):
         catalog.answer(f"SELECT * FROM {table}, {called}", VISITOR)
-    with pytest.raises(QueryRefused, match="this function is not computed"):
+    with pytest.raises(QueryRefused, match="is not computed on public tables"):
         catalog.answer(f"SELECT write_log('x') FROM {table}", VISITOR)
 
 
@@ -53,3 +53,15 @@ def test_private_tables_and_files_are_left_to_others(catalog: SystemCatalog) -> 
     )
     assert answer is not None
     assert answer.num_rows == 2
+
+
+def test_what_dbt_asks_for_its_documentation_is_answered(catalog: SystemCatalog) -> None:
+    answer = catalog.answer(
+        "SELECT sch.nspname, tbl.relname, col.attname, pg_get_userbyid(tbl.relowner) FROM pg_catalog.pg_namespace sch "
+        "JOIN pg_catalog.pg_class tbl ON tbl.relnamespace = sch.oid JOIN pg_catalog.pg_attribute col ON "
+        "col.attrelid = tbl.oid WHERE NOT pg_is_other_temp_schema(sch.oid) AND tbl.relpersistence IN ('p', 'u') AND "
+        "tbl.relname = 'people' AND col.attnum > 0 AND NOT col.attisdropped ORDER BY col.attnum",
+        VISITOR,
+    )
+    assert answer is not None
+    assert [row["attname"] for row in answer.to_pylist()] == ["age"]

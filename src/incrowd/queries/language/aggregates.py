@@ -96,6 +96,8 @@ def _mark(node: exp.Grouping, keys: Sequence[exp.Expr]) -> exp.Expr:
 def _beside(window: exp.Window, keys: Sequence[exp.Expr], aggregate: Callable[[exp.Expr], str]) -> exp.Expr:
     """Return a window whose function, parts and order are over keys and aggregates."""
     made = window.copy()
+    if isinstance(made.this, exp.AggFunc) and isinstance(made.this.this, exp.Column) and made.this.this not in keys:
+        raise QueryRefused(WINDOW_OF_ROWS)
     for holder in filter(None, (made.this, made.args.get("order"))):
         for name, value in list(holder.args.items()):
             parts = value if isinstance(value, list) else [value]
@@ -124,6 +126,10 @@ def _again(
     return exp.Paren(this=made) if loose else made
 
 
+WINDOW_OF_ROWS = (
+    "OVER shows rows beside each other: GROUP BY first, windows go over the groups, as in SUM(SUM(x)) OVER (). For one "
+    "number of each group leave OVER out."
+)
 AGGREGATES = (
     "COUNT, SUM, AVG, VARIANCE, STDDEV, VAR_POP, STDDEV_POP, SKEWNESS, KURTOSIS, COVAR_POP, CORR, REGR_SLOPE, "
     "REGR_INTERCEPT, MIN, MAX, MEDIAN, QUANTILE, MODE and HISTOGRAM"
@@ -302,7 +308,7 @@ def _check_plain(node: exp.Expr, parts: tuple[str, ...]) -> None:
 
 def _unknown(node: exp.Expr) -> Exception:
     if isinstance(node, exp.Window):
-        return QueryRefused("OVER shows rows beside each other: GROUP BY first, windows go over the groups.")
+        return QueryRefused(WINDOW_OF_ROWS)
     inner = node.this if isinstance(node, exp.IgnoreNulls | exp.RespectNulls | exp.Filter | exp.WithinGroup) else node
     if title(inner) in INSTEAD:
         return QueryRefused(f"{title(inner)} shows values of single rows: write {INSTEAD[title(inner)]}.")

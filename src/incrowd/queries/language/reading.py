@@ -33,6 +33,8 @@ _EXPLAIN = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\b(?:\s+privacy\b)?",
 SAMPLED = "samples are drawn in secret, on demand: leave out the sampling clause and ask for a rate."
 UNANSWERED = "this query has a clause that is not answered: keep to SELECT, FROM, JOIN, WHERE and GROUP BY."
 _EXAMPLE = "SELECT COUNT(*) FROM table"
+_OTHER_QUOTES = re.compile(r"`|\[\s*[^\W\d]")
+_COMMA = re.compile(r"[<=>]\s*\d+,\d")
 _NESTING = 24  # sqlglot and databases recurse: Python's stack ends near 1000 frames
 _AGAIN = 4
 """How many parts a parser makes for each word at most: usually one, more where it goes back and reads words anew."""
@@ -123,7 +125,7 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
     except IncrowdError:
         raise
     except Exception as error:  # noqa: BLE001 (besides its own errors, a parser stumbles in many ways)
-        raise InvalidParameter(f"this SQL cannot be read{_place(error)}: a query looks like {_EXAMPLE}.") from None
+        raise InvalidParameter(f"this SQL cannot be read{_place(error)}: {_spelling(sql)}") from None
     if len(statements) != 1:
         raise QueryRefused("one query is answered at a time: remove what follows the first semicolon.")
     tree = unwrapped(statements[0])
@@ -142,6 +144,19 @@ def read_query(sql: str) -> exp.Select | exp.SetOperation:
         if any(value and name not in _CLAUSES for name, value in part.args.items()):
             raise QueryRefused(UNANSWERED)
     return tree
+
+
+def _spelling(sql: str) -> str:
+    """Return how to write what other dialects write otherwise, or what a query looks like.
+
+    >>> _spelling("SELECT AVG(`cost`) FROM visits")
+    'names stand in "double quotes", not in backticks or square brackets.'
+    """
+    if _OTHER_QUOTES.search(sql):
+        return 'names stand in "double quotes", not in backticks or square brackets.'
+    if _COMMA.search(sql):
+        return "numbers have a point, not a comma, as in 19.99."
+    return f"a query looks like {_EXAMPLE}, and names of more than letters, digits and _ stand in double quotes."
 
 
 def branches(query: exp.Expr) -> list[exp.Select]:

@@ -6,6 +6,7 @@ so it reveals nothing; all other groups are shown with noise, also those without
 
 from __future__ import annotations
 
+import difflib
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,12 @@ _MOST_LISTED = 100_000
 _NOTHING_LEFT = (
     "no declared value fits the conditions, so the answer would have no row: compare with values that DESCRIBE shows."
 )
+
+
+class NothingLeft(Exception):
+    """No declared value of a key fits the conditions."""
+
+
 _LOGIC = (exp.And, exp.Or, exp.Not, exp.Paren)
 _SEES_NULL = (
     exp.Is, exp.Coalesce, exp.Case, exp.If, exp.Nullif, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Boolean,
@@ -53,7 +60,26 @@ def restricted(
     A key that is made of one column is restricted by the conditions on that column, and on those that are equal to it.
     """
     left = _remaining(query, scope)
-    return [_narrowed(meaning, left(node)) for node, meaning in zip(nodes, meanings, strict=True)]
+    try:
+        return [_narrowed(meaning, left(node)) for node, meaning in zip(nodes, meanings, strict=True)]
+    except NothingLeft:
+        raise QueryRefused(f"{_NOTHING_LEFT}{_nearest(query, scope)}") from None
+
+
+def _nearest(query: exp.Select, scope: Scope) -> str:
+    """Return a hint at the declared value that is written most like one that a condition names, if there is any."""
+    for part in _conditions(query):
+        named_columns = {id(column): column for column in part.find_all(exp.Column)}
+        if len(named_columns) != 1:
+            continue
+        declared = scope.resolve(*named_columns.values()).extent.values or ()
+        texts = [value for value in declared if isinstance(value, str)]
+        for literal in part.find_all(exp.Literal):
+            if literal.is_string and literal.name not in texts:
+                folded = {text.casefold(): text for text in texts}
+                for near in difflib.get_close_matches(literal.name.casefold(), folded, 1):
+                    return f" Did you mean '{folded[near]}'?"
+    return ""
 
 
 def remaining(query: exp.Select, scope: Scope, nodes: Sequence[exp.Expr]) -> list[Possible | None]:
@@ -140,13 +166,33 @@ def _column_of(
     if len(own) != 1:
         return None
     same = next((alike for alike in equal if own <= alike), own)
-    about = [part for part in conditions if (names := _columns(part, scope)) and names <= same]
-    about = [part for part in about if len(same) == 1 or len(_columns(part, scope)) == 1]
+    about = [implied for part in conditions if (implied := _implied(part, same, scope)) is not None]
     first = next(iter(node.find_all(exp.Column)))
     within = reduce(_both, (_within(scope, source, name) for source, name in same))
     if not about and within is None and len(same) == 1:
         return None
     return _Restricted(scope, scope.resolve(first).extent, tuple(about), within, present=len(same) > 1)
+
+
+def _implied(part: exp.Expr, own: set[_Column], scope: Scope, *, negated: bool = False) -> exp.Expr | None:
+    """Return what a condition, or its negation, implies for some columns alone; None where it is nothing.
+
+    It is true wherever the condition is, as De Morgan's laws hold for NULL, too (Kleene 1952, § 64).
+    """
+    part = part.unnest()
+    if isinstance(part, exp.Not):
+        return _implied(part.this, own, scope, negated=not negated)
+    if isinstance(part, exp.And | exp.Or):
+        sides = [_implied(side, own, scope, negated=negated) for side in (part.this, part.expression)]
+        left = [exp.Paren(this=side) for side in sides if side is not None]
+        kind = exp.Or if isinstance(part, exp.And) is negated else exp.And
+        if len(left) < len(sides):
+            return left[0].this if left and kind is exp.And else None
+        return kind(this=left[0], expression=left[1])
+    names = _columns(part, scope)
+    if not names or not names <= own or len(names) > 1 < len(own):
+        return None
+    return exp.Not(this=part.copy()) if negated else part.copy()
 
 
 def _within(scope: Scope, source: str, name: str) -> Possible | None:
@@ -320,7 +366,7 @@ def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
     listed = tuple(sorted(values)) if members is None else tuple(member for member in members if member in image)
     optional = meaning.optional and None in image
     if not listed and not optional:
-        raise QueryRefused(_NOTHING_LEFT)
+        raise NothingLeft
     if len(listed) > _MOST_LISTED:
         return meaning
     rest = meaning.extent.rest if meaning.extent.rest in listed else None
@@ -329,6 +375,10 @@ def _narrowed(meaning: BoundTree, image: Possible | None) -> BoundTree:
 
 def _rules_out_null(part: exp.Expr) -> bool:
     """Tell whether a condition on one column does not hold where that is missing: every comparison in it is of it."""
+    part = part.unnest()
+    if isinstance(part, exp.And | exp.Or):
+        decide = any if isinstance(part, exp.And) else all
+        return decide(map(_rules_out_null, (part.this, part.expression)))
     if isinstance(part, exp.Not) and isinstance(part.this, exp.Is) and isinstance(part.this.this, exp.Column):
         return isinstance(part.this.expression, exp.Null)
     if part.find(*_SEES_NULL) is not None:

@@ -138,9 +138,19 @@ class Scope:
         if field_.person and named.meta.get(_PARTNER):
             return BoundTree(sql.column(PERSON, source), replace(field_.extent, optional=True))
         if field_.person:
-            raise QueryRefused(f"{named.name!r} is the person ID column: use COUNT(DISTINCT it), JOIN or GROUP BY.")
+            raise _person_refusal(named.name, next(iter(dict(self.sources)[source].tables), source))
         extent = replace(field_.extent, optional=field_.extent.optional or source in self.optional)
         return BoundTree(sql.column(field_.stored, source), extent)
+
+
+def _person_refusal(name: str, table: str) -> QueryRefused:
+    column, source = (exp.to_identifier(text).sql("duckdb") for text in (name, table))
+    inner = f"SELECT {column}, COUNT(*) AS n FROM {source} GROUP BY {column}"  # noqa: S608 - text of an error
+    example = f"SELECT n, COUNT(*) FROM ({inner}) AS t GROUP BY n"  # noqa: S608 - as above
+    return QueryRefused(
+        f"{name!r} is the person ID column, which no answer shows: use COUNT(DISTINCT it), JOIN on it, or GROUP BY it "
+        f"in a subquery, as in {example}."
+    )
 
 
 PLACE, TWIN = "_place", "_twin"

@@ -12,13 +12,14 @@ from sqlglot import exp
 from incrowd.core.domain import Type
 from incrowd.core.unit import Adjacency
 from incrowd.errors import InvalidParameter, QueryRefused
-from incrowd.queries.language.aggregates import qualify
+from incrowd.queries.language.aggregates import WINDOW_OF_ROWS, qualify
 from incrowd.queries.language.domain import BoundTree
 from incrowd.queries.language.expressions.function import condition
 from incrowd.queries.language.expressions.table import binder
 from incrowd.queries.language.joins import JoinedRows, join_memberships
 from incrowd.queries.language.normal import normal_text
-from incrowd.queries.language.outer import answer_inside, ask_answer, ending
+from incrowd.queries.language.outer import answer_inside, ask_answer, ending, gathers
+from incrowd.queries.language.outputs import has_window
 from incrowd.queries.language.reading import read, read_query
 from incrowd.queries.language.restriction import blocks, restricted
 from incrowd.queries.language.results import AggregateRegister, Result, check_totals, has_sets, leaves, sets_of
@@ -260,6 +261,8 @@ def _understood(text: str, query: exp.Select, joined: JoinedRows, catalog: Catal
     meanings = [binder(joined.scope.resolve)(node) for node in nodes]
     keys = keys_of(restricted(query, joined.scope, nodes, meanings))
     _check_padding(query, joined, keys, nodes)
+    if not keys and any(map(has_window, query.expressions)) and not gathers(query):
+        raise QueryRefused(WINDOW_OF_ROWS)
     register = AggregateRegister(joined.scope)
     sets = _sets(query, joined, nodes)
     result = Result(query, joined.scope, nodes, keys, register, totals=bool(sets))

@@ -58,6 +58,7 @@ _EXPLAIN = re.compile(
 )
 _WAY_OUT = re.compile(r"(?P<message>.+?)(?:: |\. (?=[A-Z]))(?P<hint>.+)", re.DOTALL)
 """What is wrong, and in the same or the next sentence what to do."""
+_INSTEAD_OF_COPY = "Write SELECT; in DuckDB SET pg_use_text_protocol = true, in ADBC adbc.postgresql.use_copy = false."
 _UNKNOWN = "the user or the token is wrong, or the token was revoked or expired"
 
 
@@ -133,6 +134,8 @@ class Door:
                 return await self._show(caller, statement.sql, settings)
             case "change":
                 raise Complaint(READ_ONLY, "this server only reads", "Write SELECT.")
+        if statement.sql.lower().startswith("copy"):
+            raise Complaint(FEATURE, "COPY is not answered", _INSTEAD_OF_COPY)
         raise Complaint(FEATURE, "this statement is not answered", "Write SELECT, SHOW, SET or EXPLAIN.")
 
     def column_types(self, caller: Caller) -> dict[str, int]:

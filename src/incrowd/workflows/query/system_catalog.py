@@ -50,6 +50,7 @@ _MACROS = {
     "current_schemas": ("b", f"['pg_catalog', '{SCHEMA}']"),
     "pg_is_in_recovery": ("", "false"),
     "pg_my_temp_schema": ("", "0"),
+    "pg_is_other_temp_schema": ("o", "false"),
     "pg_backend_pid": ("", "0"),
     "inet_server_addr": ("", "CAST(NULL AS VARCHAR)"),
     "pg_postmaster_start_time": ("", "CAST(NULL AS VARCHAR)"),
@@ -126,7 +127,7 @@ class SystemCatalog:
             if name not in _MACROS and name not in (*_ALWAYS, *_NULLS, *_PLAIN):
                 if not tables:
                     return False
-                raise QueryRefused("this function is not computed on public tables: use those of standard SQL.")
+                raise QueryRefused(f"{name} is not computed on public tables: use functions of standard SQL.")
         return bool(tables) or tree.find(exp.Column) is None or tree.find(exp.Values) is not None
 
     def _is_public(self, table: exp.Table) -> bool:

@@ -140,11 +140,14 @@ def refusal(node: exp.Expr) -> Exception:
     name = title(node)
     if name in INSTEAD:
         return QueryRefused(f"{name} is not answered: write {INSTEAD[name]}.")
-    near = difflib.get_close_matches(name, [function.name for function in FUNCTIONS], 1)
+    names = [*(function.name for function in FUNCTIONS), "COUNT", "SUM", "AVG", "MEDIAN", "QUANTILE", "STDDEV"]
+    near = difflib.get_close_matches(name, names, 1, _ALIKE)
     hint = f" Did you mean {near[0]}?" if near else f" There are: {', '.join(NAMES)}."
     return QueryRefused(f"{name} is not among the functions that no row can make fail.{hint}")
 
 
+_ALIKE = 0.75
+"""How alike two names are at least, for one to be meant by the other: LAST_DAY and LEAST are 0.62."""
 INSTEAD: Mapping[str, str] = {
     "AGE": "DATE_DIFF('year', x, CURRENT_DATE)",
     **dict.fromkeys(("LOGICAL_OR", "BOOL_OR"), "COUNT_IF(c) > 0"),
@@ -157,6 +160,9 @@ INSTEAD: Mapping[str, str] = {
         ("ARRAY_AGG", "LIST", "GROUP_CONCAT", "STRING_AGG", "LISTAGG", "JSON_ARRAY_AGG"), "GROUP BY x with COUNT(*)"
     ),
     "INITCAP": "UPPER(x)",
+    "TOTAL": "SUM(x)",
+    "ISOWEEK": "WEEK(x)",
+    "LAST_DAY": "DATE_TRUNC('month', x), its first day",
     "TO_DAYS": "DATE_DIFF('day', DATE '1970-01-01', x)",
     "RANDOM": "the query without it, since rows are drawn in secret",
     "RAND": "the query without it, since rows are drawn in secret",
