@@ -579,8 +579,13 @@ SERIES = (
         ),
         (
             "methods/histograms/continual/strategies.py",
-            "return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared",
-            "return squared",
+            "inner = _taken_back(inner)",
+            "pass",
+        ),
+        (
+            "methods/histograms/continual/strategies.py",
+            "moved = np.concatenate([line[None, :], line - inner[row + 1 :]])",
+            "moved = line[None, :].copy()",
         ),
     ),
     *area(
