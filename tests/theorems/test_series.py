@@ -129,6 +129,30 @@ def test_no_pattern_moves_more_than_the_sensitivity(strategy: NoiseStrategy) -> 
 
 
 @pytest.mark.parametrize("strategy", NoiseStrategy)
+@pytest.mark.parametrize(("participations", "apart"), [(None, 1), (3, 1), (2, 2), (1, 1)])
+def test_no_withdrawals_move_more_than_d_which_is_little_more_than_the_worst(
+    strategy: NoiseStrategy, participations: int | None, apart: int
+) -> None:
+    """Every set of periods, of later ones in which rows are taken back (or never), and of cells, of four periods."""
+    matrix, pattern = matrix_of(strategy, 4, 3), ContributionPattern(1, participations, apart, withdrawals=True)
+    worst = 0
+    for size in range(1, pattern.most(4) + 1):
+        for chosen in combinations(range(4), size):
+            if any(later - earlier < apart for earlier, later in pairwise(chosen)):
+                continue
+            for gone in product(*(range(period + 1, 5) for period in chosen)):
+                moved = [matrix[:, p] - (matrix[:, g] if g < 4 else 0) for p, g in zip(chosen, gone, strict=True)]
+                for cells in product((0, 1), repeat=size):
+                    sums = [sum(v for v, c in zip(moved, cells, strict=True) if c == cell) for cell in (0, 1)]
+                    worst = max(worst, sum(int(np.sum(np.square(one))) for one in sums))
+    bound = sensitivity(matrix, pattern)
+    assert worst <= bound <= 1.25 * worst
+    named = running(strategy.value, periods=4, window=3, participations=participations, apart=apart)
+    step = replace(named, withdrawals=True).choice(1).step(pattern)
+    assert step.squared == slow_squared(step, 1) == bound
+
+
+@pytest.mark.parametrize("strategy", NoiseStrategy)
 def test_intervals_hold_each_number_and_all_of_them_at_once(strategy: NoiseStrategy) -> None:
     """Errors are sums of fresh noise, so they are drawn as such; 2,000 series, of which 5 % may miss (Hoeffding)."""
     periods, series = 24, 2000

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -168,6 +170,26 @@ def test_no_parameter_leads_out_of_the_folder(tmp_path: Path, name: str) -> None
     )
     assert reply.status_code == (200 if name == "" else 400)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["opened", "secret.yaml"]
+
+
+def test_two_tabs_that_send_files_of_one_name_keep_both(fresh: Visitor) -> None:
+    """The first is sent slowly, and the second comes while it is on the way: one of them would be lost."""
+    names = list[str]()
+
+    def send(content: Any) -> None:
+        headers = {"x-incrowd-mark": fresh.keys.mark}
+        reply = fresh.send("PUT", "/upload", params={"name": "people.csv"}, content=content, headers=headers)
+        names.append(reply.json()["name"])
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"a\n"
+        await asyncio.to_thread(send, b"b\n2\n")
+        yield b"1\n"
+
+    send(slow())
+    assert names == ["people.csv", "people-2.csv"]
+    texts = [(fresh.folder / name).read_text(encoding="utf-8") for name in names]
+    assert texts == ["b\n2\n", "a\n1\n"]
 
 
 def test_an_uploaded_file_gets_a_plain_name_and_overwrites_nothing(fresh: Visitor) -> None:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
+from threading import Lock
 from urllib.parse import parse_qsl, quote
 
 from starlette.applications import Starlette
@@ -72,6 +73,7 @@ class _Studio:
         self.folder = folder
         self.keys = keys
         self.jobs = Jobs()
+        self.placing = Lock()
         self.pages: Mapping[str, Page] = {page.name: page for page in pages()}
         self.renderer = Renderer(tuple(self.pages.values()), folder, keys.mark)
 
@@ -118,7 +120,8 @@ class _Studio:
         """Take a file as the body of a request, in pieces: whole and bounded, or not at all."""
         if not is_csrf_token(request.headers.get(MARK), self.keys.session):
             raise AccessDenied("this page belongs to another session: reload it.")
-        target = self.folder.free(request.query_params.get("name", ""), request.query_params.get("into", ""))
+        name, into = request.query_params.get("name", ""), request.query_params.get("into", "")
+        target = self.folder.free(name, into)
         part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
         size = 0
         try:
@@ -129,7 +132,9 @@ class _Studio:
                     if size > UPLOAD:
                         raise HTTPException(413)
                     await run_in_threadpool(file.write, piece)
-            part.rename(target)
+            with self.placing:  # another tab may have sent a file of this name meanwhile
+                target = self.folder.free(name, into)
+                part.rename(target)
         except OSError as error:
             raise OutputUnavailable(f"the file was not stored: {error.strerror or 'no reason given'}.") from None
         finally:

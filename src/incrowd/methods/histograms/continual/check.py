@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -74,18 +74,13 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
     """Return the largest squared change by one person, pair by pair of participations.
 
     The p-th participation lies in a column of at least p·apart, and two of them lie at least |p − q|·apart apart: each
-    pair is at most the largest inner product of two such columns, which is found from the last columns backwards.
+    pair is at most the largest inner product of two such columns, which is found from the last columns backwards.  A
+    row that can be taken back stands for its column, or for what is left of it after any later one.
     """
     columns, size, apart = np.array(slow_matrix(step), np.int64), step.periods, step.apart
     inner = columns @ columns.T
     times = min(1 + (size - 1) // apart, step.participations or size)
-    if step.withdrawals:
-        added, events = slow_squared(replace(step, withdrawals=None), rows), (times * rows) ** 2
-        pairs_ = [(int(inner[i, i]), int(inner[j, j]), int(inner[i, j])) for i in range(size) for j in range(i, size)]
-        longest = max(own for own, _, _ in pairs_)
-        alone = max(longest, *(one + other - 2 * both for one, other, both in pairs_))
-        opposed = max(0, *(-both for _, _, both in pairs_))
-        return min(events * alone, added + events * (longest + 2 * opposed))
+    inner = slow_taken_back(inner) if step.withdrawals else inner
     if times == size:
         return rows**2 * int(inner[inner > 0].sum())
     best: dict[tuple[int, int], int] = {}
@@ -95,6 +90,19 @@ def slow_squared(step: RunningNoise, rows: int) -> int:
             best[first, gap] = max(int(inner[first, first + gap]), *others, -(1 << 62))
     pairs = ((p, q) for p in range(times) for q in range(times))
     return rows**2 * sum(max(0, best[min(p, q) * apart, abs(p - q) * apart]) for p, q in pairs)
+
+
+def slow_taken_back(inner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the largest inner product of what is left of two columns, from the last column of the one backwards."""
+    size = len(inner)
+    largest = np.zeros((size, size), np.int64)
+    for other in range(size):
+        left = np.array([inner[other], *(inner[other] - inner[later] for later in range(other + 1, size))])
+        least = np.zeros(len(left), np.int64)  # nothing is taken away, or the column that helps most
+        for own in reversed(range(size)):
+            largest[other, own] = (left[:, own] - least).max()
+            least = np.minimum(least, left[:, own])
+    return largest
 
 
 def slow_norms(step: RunningNoise, numbers: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -122,39 +122,21 @@ def matrix_of(strategy: NoiseStrategy, periods: int, window: int) -> Matrix:
 def sensitivity(matrix: Matrix, pattern: ContributionPattern) -> int:
     """Return D: no person whom the pattern allows moves what is published by more than √D, in the Euclidean norm.
 
-    Guarantee: for patterns u, signs aside, |Cu|² ≤ m² Σ_{p,q} G(p, q), where the p-th participation is in a period of
-    at least p·apart and two participations are at least |p − q|·apart periods apart, so each inner product of columns
-    is at most the largest one that this allows, or 0 if that is negative; one person's rows of a period may lie in
-    several cells, which never makes it larger.  For non-increasing Toeplitz matrices without negative entries this is
-    attained by taking part as early and as densely as allowed.
+    Guarantee: a row moves what is published by a vector v: a column C_i, or C_i − C_j if it is taken back in a later
+    period j.  All rows of a person move it by |Σ v|² ≤ m² Σ_{p,q} G(p, q), where the p-th participation is in a period
+    of at least p·apart, two participations are at least |p − q|·apart periods apart, and G is the largest inner product
+    of two vectors that this allows, or 0 if that is negative; one person's rows of a period may lie in several cells,
+    which never makes it larger.  For non-increasing Toeplitz matrices without negative entries, and rows that stay,
+    this is attained by taking part as early and as densely as allowed.
 
     >>> sensitivity(matrix_of(NoiseStrategy.INDEPENDENT, 12, 12), ContributionPattern(2)) == 12 * 4 << 24
     True
     """
     inner = matrix.T @ matrix
-    squared = _added(inner, pattern)
-    return _with_withdrawals(inner, pattern, squared) if pattern.withdrawals else squared
-
-
-def _with_withdrawals(inner: Matrix, pattern: ContributionPattern, added: int) -> int:
-    """Return D where each row of a person can be taken back once, in the same cell and a later period.
-
-    A row that is taken back moves what is published by C_i − C_j, and w of them by at most w times the longest of
-    these: that is attained for one.  Or: rows that come by at most √added, those that go by at most w·m·max|C_j|, and
-    their inner product is at least that of the two columns that are most opposed.
-    """
-    times = (pattern.most(len(inner)) * pattern.rows) ** 2
-    own = np.diagonal(inner)
-    apart = own[:, None] + own[None, :] - 2 * inner
-    one = max(int(own.max()), int(apart.max()))
-    opposed = max(0, -int(inner.min()))
-    return min(times * one, added + times * (int(own.max()) + 2 * opposed))
-
-
-def _added(inner: Matrix, pattern: ContributionPattern) -> int:
-    """Return D where rows come and stay."""
-    periods = len(inner)
-    apart, most = pattern.apart, pattern.most(periods)
+    if pattern.withdrawals:
+        inner = _taken_back(inner)
+    periods, apart = len(inner), pattern.apart
+    most = pattern.most(periods)
     if most == periods:  # any set of periods: leaving out a pair never adds to the sum of those above 0
         return pattern.rows**2 * int(np.maximum(inner, 0).sum())
     total = 0
@@ -163,6 +145,24 @@ def _added(inner: Matrix, pattern: ContributionPattern) -> int:
         for first in range(most - gap):
             total += (1 if gap == 0 else 2) * max(0, int(later[first * apart, gap * apart]))
     return pattern.rows**2 * total
+
+
+def _taken_back(inner: Matrix) -> Matrix:
+    """Return for each pair of periods the largest inner product of what two rows move, each of which stays or goes.
+
+    Of one row, every vector w is tried; with that of the other, which stays or goes in period a, the inner product is
+    ⟨C_i, w⟩ or ⟨C_i, w⟩ − ⟨C_a, w⟩: the least ⟨C_a, w⟩ of later periods counts, if it is below 0.
+
+    >>> _taken_back(np.array([[1, 0], [0, 1]])).tolist()
+    [[2, 0], [0, 1]]
+    """
+    largest = np.empty_like(inner)
+    for row, line in enumerate(inner):
+        moved = np.concatenate([line[None, :], line - inner[row + 1 :]])
+        gone = np.zeros_like(moved)
+        gone[:, :-1] = np.minimum.accumulate(moved[:, :0:-1], axis=1)[:, ::-1]
+        largest[row] = (moved - np.minimum(gone, 0)).max(axis=0)
+    return largest
 
 
 def _largest_later(inner: Matrix) -> Matrix:
