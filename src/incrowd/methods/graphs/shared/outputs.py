@@ -73,7 +73,19 @@ class TwoTables(Outcome):
     @property
     def ends(self) -> Ends:
         """The pairs of places of nodes that stand in the table of edges."""
-        return np.stack([self.edges[FROM].to_numpy(), self.edges[TO].to_numpy()], axis=1).astype(np.int64) - 1
+        return np.stack(self.numbers, axis=1) - 1
+
+    @property
+    def numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the first and of the second node of each edge, from 1 on."""
+        first, second = (self.edges[name].to_numpy().astype(np.int64, copy=False) for name in (FROM, TO))
+        return first, second
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """How many edges each node has."""
+        first, second = (np.bincount(ends, minlength=len(self) + 1) for ends in self.numbers)
+        return (first + second)[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +98,8 @@ class PublishedGraph(TwoTables):
     def of(cls, graph: Graph, labels: dict[str, pa.Array], coins: Coins) -> PublishedGraph:
         """Give the nodes new numbers by coins, and put labels beside them."""
         order = shuffled(graph.size, coins)
-        place = np.empty(graph.size, np.int64)
-        place[order] = np.arange(graph.size)
+        place = np.empty(graph.size, np.int32)
+        place[order] = np.arange(graph.size, dtype=np.int32)
         ends = simple(place[graph.ends], graph.size) if len(graph.ends) else graph.ends
         shuffled_labels = {name: column.take(pa.array(order)) for name, column in labels.items()}
         nodes = pa.table({NODE: np.arange(1, graph.size + 1), **shuffled_labels})
@@ -100,10 +112,7 @@ class PublishedGraph(TwoTables):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return how large the graph is, and its rarest degree."""
-        ends = np.bincount(
-            np.concatenate([self.edges[name].to_numpy() for name in (FROM, TO)]), minlength=len(self) + 1
-        )
-        degrees = np.unique(ends[1:], return_counts=True)[1]
+        degrees = np.unique(self.degrees, return_counts=True)[1]
         return {
             "nodes": len(self),
             "edges": self.edges.num_rows,
