@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Degrees, Ends, Graph, ends_of, keys_of
+from incrowd.core.graph import Degrees, Ends, Graph, arc_keys, ends_of, keys_of
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.degree_anonymity.sequence import MOST_NODES, fewest, graphical, targets
 from incrowd.methods.graphs.shared.matrices import adjacency
@@ -121,5 +121,5 @@ class _Edits:
 
     def ends(self) -> Ends:
         size, added = self._graph.size, np.array(self._added, np.int64).reshape(-1, 2)
-        keys = keys_of(self._graph.ends, size)
+        keys = arc_keys(self._graph.ends, size)  # the smaller number stands first
         return ends_of(np.concatenate([keys if self._alive.all() else keys[self._alive], keys_of(added, size)]), size)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.core.graph import Ends, Graph, simple
+from incrowd.core.graph import Ends, Graph, keys_of
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
@@ -100,10 +100,12 @@ class PublishedGraph(TwoTables):
         order = shuffled(graph.size, coins)
         place = np.empty(graph.size, np.int32)
         place[order] = np.arange(graph.size, dtype=np.int32)
-        ends = simple(place[graph.ends], graph.size) if len(graph.ends) else graph.ends
+        keys = keys_of(place[graph.ends], graph.size)  # of as many different pairs as there were
+        keys.sort()
+        first, second = np.divmod(keys, max(1, graph.size))
         shuffled_labels = {name: column.take(pa.array(order)) for name, column in labels.items()}
         nodes = pa.table({NODE: np.arange(1, graph.size + 1), **shuffled_labels})
-        return cls(nodes, pa.table({FROM: ends[:, 0] + 1, TO: ends[:, 1] + 1}), order)
+        return cls(nodes, pa.table({FROM: first + 1, TO: second + 1}), order)
 
     @property
     def graph(self) -> Graph:
