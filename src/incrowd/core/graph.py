@@ -67,7 +67,7 @@ class Graph:
 
 def simple(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
     """Return pairs as the edges of a simple graph: the smaller place first, in order, each once; loops are refused."""
-    return _ends(keys_of(pairs, size), size)
+    return ends_of(keys_of(pairs, size), size)
 
 
 def arcs(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
@@ -76,28 +76,27 @@ def arcs(pairs: NDArray[np.int32] | Ends, size: int) -> Ends:
     >>> arcs(np.array([[1, 0], [0, 1], [1, 0]]), 2).tolist()
     [[0, 1], [1, 0]]
     """
-    return _ends(arc_keys(pairs, size), size)
+    return ends_of(arc_keys(pairs, size), size)
 
 
 def keys_of(pairs: NDArray[np.int32] | Ends, size: int) -> Keys:
     """Return one number for each pair of nodes, whichever stands first."""
-    low, high = np.minimum(pairs[:, 0], pairs[:, 1]), np.maximum(pairs[:, 0], pairs[:, 1])
-    return _joined(low, high, size)
+    low = np.minimum(pairs[:, 0], pairs[:, 1]).astype(np.int64, copy=False)
+    return _joined(low, np.maximum(pairs[:, 0], pairs[:, 1]), size)
 
 
 def arc_keys(pairs: NDArray[np.int32] | Ends, size: int) -> Keys:
     """Return one number for each pair of nodes, another one if they change places."""
-    return _joined(pairs[:, 0], pairs[:, 1], size)
+    return _joined(pairs[:, 0].astype(np.int64), pairs[:, 1], size)
 
 
-def _joined(first: NDArray[np.int32] | Keys, second: NDArray[np.int32] | Keys, size: int) -> Keys:
-    keys = first.astype(np.int64)
+def _joined(keys: Keys, second: NDArray[np.int32] | Keys, size: int) -> Keys:
     keys *= size
     keys += second
     return keys
 
 
-def _ends(keys: Keys, size: int) -> Ends:
+def ends_of(keys: Keys, size: int) -> Ends:
     """Return the pairs of numbers, in order and each once; the numbers themselves are put in order."""
     keys.sort()
     again = keys[1:] == keys[:-1]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
 from incrowd.core.claims.claim import Claim
@@ -21,9 +20,7 @@ from incrowd.methods.graphs.degree_anonymity.sequence import MOST_NODES
 from incrowd.methods.graphs.shared.check import TwoTablesCheck
 from incrowd.methods.graphs.shared.claims import DegreeAnonymity, degree_anonymity
 from incrowd.methods.graphs.shared.outputs import (
-    FROM,
     NODE,
-    TO,
     NodeLabels,
     PublishedGraph,
     TwoTables,
@@ -128,10 +125,7 @@ class DegreeAnonymityCheck(TwoTablesCheck):
         return statement.basis.need(LevelDegrees).columns
 
     def shape(self, statement: Statement, output: TwoTables) -> Problem | None:
-        ends = np.concatenate([output.edges[name].to_numpy() for name in (FROM, TO)]).astype(np.int64)
-        labeled = output.nodes.drop_columns([NODE]).append_column(
-            _DEGREE, pa.array(np.bincount(ends, minlength=len(output) + 1)[1:])
-        )
+        labeled = output.nodes.drop_columns([NODE]).append_column(_DEGREE, pa.array(output.degrees))
         classes = labeled.group_by(labeled.column_names).aggregate([([], "count_all")])["count_all"].to_pylist()
         small = any(size < statement.basis.need(LevelDegrees).k for size in classes)
         return Problem("some degree is shared by fewer nodes than the certificate says") if small else None

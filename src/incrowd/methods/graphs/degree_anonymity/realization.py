@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.graph import Degrees, Ends, Graph, keys_of, simple
+from incrowd.core.graph import Degrees, Ends, Graph, arc_keys, ends_of, keys_of
 from incrowd.errors import InvalidParameter
 from incrowd.methods.graphs.degree_anonymity.sequence import MOST_NODES, fewest, graphical, targets
 from incrowd.methods.graphs.shared.matrices import adjacency
@@ -48,8 +48,8 @@ def _crowded(graph: Graph, classes: NDArray[np.int64], k: int) -> bool:
 
 def realized(graph: Graph, target: Degrees) -> Ends | None:
     """Return edges that give every node the wanted degree, no smaller than its own; None if no swap helps."""
-    work = _Edits(graph)
     left = target - graph.degrees
+    work = _Edits(graph, left > 0)
     stuck: list[int] = []
     open_ = np.flatnonzero(left)
     while len(open_):
@@ -72,16 +72,18 @@ def realized(graph: Graph, target: Degrees) -> Ends | None:
 
 
 class _Edits:
-    """A graph with edges added and removed; the original stays as it is."""
+    """A graph with edges added and removed, which come and go at some nodes; the original stays as it is."""
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph, self._matrix = graph, adjacency(graph)
+    def __init__(self, graph: Graph, some: NDArray[np.bool_]) -> None:
+        near = some[graph.ends[:, 0]] | some[graph.ends[:, 1]]
+        self._graph, self._matrix = graph, adjacency(graph.with_ends(graph.ends[near]))
         self._alive = np.ones(len(graph.ends), np.bool_)
         self._added: list[tuple[int, int]] = []
         self._beside: dict[int, set[int]] = {}
         self._without: dict[int, set[int]] = {}
 
     def neighbors(self, node: int) -> NDArray[np.int64]:
+        """Return the neighbors of one of these nodes."""
         start, stop = self._matrix.indptr[node], self._matrix.indptr[node + 1]
         own = set(self._matrix.indices[start:stop].tolist()) - self._without.get(node, set())
         return np.array(sorted(own | self._beside.get(node, set())), np.int64)
@@ -118,6 +120,6 @@ class _Edits:
             self._without.setdefault(node, set()).add(beside)
 
     def ends(self) -> Ends:
-        added = np.array(self._added, np.int64).reshape(-1, 2)
-        pairs = np.concatenate([self._graph.ends[self._alive], added])
-        return simple(pairs, self._graph.size) if len(pairs) else pairs
+        size, added = self._graph.size, np.array(self._added, np.int64).reshape(-1, 2)
+        keys = arc_keys(self._graph.ends, size)  # the smaller number stands first
+        return ends_of(np.concatenate([keys if self._alive.all() else keys[self._alive], keys_of(added, size)]), size)

@@ -144,10 +144,10 @@ def _nodes(output: TwoTables) -> Problem | None:
 def _edges(output: TwoTables) -> Problem | None:
     if any(column.null_count for column in output.edges.columns):
         return Problem("some edge has no ends")
-    ends = output.ends
-    if not len(ends):
+    (low, high), size = output.numbers, len(output)
+    if not len(low):
         return None
-    low, high, size = ends[:, 0], ends[:, 1], len(output)
-    if low.min() < 0 or high.max() >= size or np.any(low >= high):
+    if low.min() < 1 or high.max() > size or np.any(low >= high):
         return Problem("some edge does not join two different nodes, the smaller number first")
-    return Problem("some edge stands twice, or not in order") if np.any(np.diff(low * size + high) <= 0) else None
+    keys = low * size + high
+    return Problem("some edge stands twice, or not in order") if np.any(keys[1:] <= keys[:-1]) else None

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.cells import Cells
-from incrowd.core.graph import Ends, Graph, simple
+from incrowd.core.graph import Ends, Graph, keys_of
 from incrowd.core.recoding import Recoding
 from incrowd.core.schema import Schema
 from incrowd.errors import InvalidParameter
@@ -73,7 +73,19 @@ class TwoTables(Outcome):
     @property
     def ends(self) -> Ends:
         """The pairs of places of nodes that stand in the table of edges."""
-        return np.stack([self.edges[FROM].to_numpy(), self.edges[TO].to_numpy()], axis=1).astype(np.int64) - 1
+        return np.stack(self.numbers, axis=1) - 1
+
+    @property
+    def numbers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The numbers of the first and of the second node of each edge, from 1 on."""
+        first, second = (self.edges[name].to_numpy().astype(np.int64, copy=False) for name in (FROM, TO))
+        return first, second
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """How many edges each node has."""
+        first, second = (np.bincount(ends, minlength=len(self) + 1) for ends in self.numbers)
+        return (first + second)[1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +98,14 @@ class PublishedGraph(TwoTables):
     def of(cls, graph: Graph, labels: dict[str, pa.Array], coins: Coins) -> PublishedGraph:
         """Give the nodes new numbers by coins, and put labels beside them."""
         order = shuffled(graph.size, coins)
-        place = np.empty(graph.size, np.int64)
-        place[order] = np.arange(graph.size)
-        ends = simple(place[graph.ends], graph.size) if len(graph.ends) else graph.ends
+        place = np.empty(graph.size, np.int32)
+        place[order] = np.arange(graph.size, dtype=np.int32)
+        keys = keys_of(place[graph.ends], graph.size)  # of as many different pairs as there were
+        keys.sort()
+        first, second = np.divmod(keys, max(1, graph.size))
         shuffled_labels = {name: column.take(pa.array(order)) for name, column in labels.items()}
         nodes = pa.table({NODE: np.arange(1, graph.size + 1), **shuffled_labels})
-        return cls(nodes, pa.table({FROM: ends[:, 0] + 1, TO: ends[:, 1] + 1}), order)
+        return cls(nodes, pa.table({FROM: first + 1, TO: second + 1}), order)
 
     @property
     def graph(self) -> Graph:
@@ -100,10 +114,7 @@ class PublishedGraph(TwoTables):
 
     def evidence(self, unit: Unit, *, private: bool) -> dict[str, Any]:
         """Return how large the graph is, and its rarest degree."""
-        ends = np.bincount(
-            np.concatenate([self.edges[name].to_numpy() for name in (FROM, TO)]), minlength=len(self) + 1
-        )
-        degrees = np.unique(ends[1:], return_counts=True)[1]
+        degrees = np.unique(self.degrees, return_counts=True)[1]
         return {
             "nodes": len(self),
             "edges": self.edges.num_rows,
