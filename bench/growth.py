@@ -29,7 +29,8 @@ BYTES = 200
 SECTIONS = {
     "query": "queries: {open: true}\nbudget: {epsilon: 10}\n",
     "marginals": "release: {method: marginals, epsilon: 1, delta: 1e-9, levels: {charge: 2, discharged: 1}}\n",
-    "learn": "release: {method: classifier, target_column: sex, epsilon: 1, delta: 1e-9}\n",
+    "learn": "release: {method: classifier, target_column: sex, columns: [age, ethnicity, procedure], epsilon: 1, "
+    "delta: 1e-9}\n",
     "pram": "release: {method: pram, columns: {sex: {stay: 4/5}, ethnicity: {stay: 4/5}}}\n"
     "budget: {unbounded: a benchmark}\n",
 }
@@ -51,7 +52,11 @@ def policies(folder: Path) -> dict[str, str]:
     safe = policy(folder, "0.1")
     head = safe.read_text(encoding="utf-8").partition("release:\n")[0]
     for name, section in SECTIONS.items():
-        (folder / f"{name}.yaml").write_text(head.replace("name: bench", f"name: {name}") + section, encoding="utf-8")
+        columns = (
+            head.replace("{hierarchy: {prefix", "{role: identifier, hierarchy: {prefix") if name == "pram" else head
+        )
+        text = columns.replace("name: bench", f"name: {name}") + section
+        (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     (folder / "survey.yaml").write_text(SURVEY % ETHNICITIES, encoding="utf-8")
     return {"safe": safe.name, **{name: f"{name}.yaml" for name in SECTIONS}}
 
