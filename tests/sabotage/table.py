@@ -377,17 +377,17 @@ SYNTHESIS = (
         (_SEARCH, "if rare.sizes != rare.widths:", "if False:"),
         (
             "methods/synthesis/marginals/check.py",
-            "if not on_weekdays(values, numbers[column.name]):",
+            "if not on_declared_days(values, numbers[column.name]):",
             "if False:",
         ),
         (
             "methods/synthesis/linked/output.py",
-            "if not on_weekdays(values, numbers[title]):",
+            "if not on_declared_days(values, numbers[title]):",
             "if False:",
         ),
         (
             "methods/synthesis/marginals/declared.py",
-            "return cls((*zeros, *weekday_zeros(classes)), numbers)",
+            "return cls((*zeros, *day_zeros(classes)), numbers)",
             "return cls(zeros, numbers)",
         ),
         (

@@ -12,6 +12,7 @@ from enum import StrEnum
 import pyarrow as pa
 
 from incrowd.core.cleaning import Cleaning
+from incrowd.core.days import DayRule
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, Weekday, listed
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
@@ -101,7 +102,7 @@ class Column:
 
     A `shared` column has one value for a whole household.  A `label` is its name for readers.  `clean` are the rules by
     which its cells were rewritten when they were read.  `decimals` is how many decimals synthetic numbers have,
-    `weekdays` on which days of the week synthetic days lie.
+    `days` on which days of the calendar synthetic days lie.
 
     >>> Column("age", Role.QUASI, Type.INTEGER).rule_outside
     <Outside.ENDS: 'ends'>
@@ -119,7 +120,7 @@ class Column:
     max_length: int = MAX_LENGTH
     clean: Cleaning | None = None
     decimals: int | None = None
-    weekdays: tuple[Weekday, ...] | None = None
+    days: DayRule | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -135,8 +136,8 @@ class Column:
         if self.rule_outside is Outside.ENDS and self.domain.closed:
             object.__setattr__(self, "hierarchy", self.hierarchy.with_open_ends())
         self._check_domain()
-        if self.weekdays is not None:
-            self._check_weekdays(self.weekdays)
+        if self.days is not None:
+            self._check_days(self.days)
         if self.clean is not None:
             self._check_cleaning(self.clean)
         if self.role is Role.WEIGHT and self.type not in (Type.INTEGER, Type.DECIMAL):
@@ -166,19 +167,16 @@ class Column:
                     "Write 5, not 05 or 5.0; 2020-12-31; true or false."
                 )
 
-    def _check_weekdays(self, weekdays: tuple[Weekday, ...]) -> None:
-        if self.type is not Type.DATE or not weekdays:
+    def _check_days(self, days: DayRule) -> None:
+        if self.type is not Type.DATE or days == DayRule():
             raise InvalidParameter(
-                f"{self.name!r} declares weekdays: those are one or more of {', '.join(Weekday)}, of a column of type "
-                "date."
+                f"{self.name!r} declares weekdays, last_of or days_off: weekdays are one or more of "
+                f"{', '.join(Weekday)}, and all are of a column of type date."
             )
         low, high = self.domain.bounds if isinstance(self.domain, Dates) else (None, None)
-        if low is None or high is None or (high - low).days >= len(Weekday):
-            return
-        days = (date.fromordinal(day) for day in range(low.toordinal(), high.toordinal() + 1))
-        if not any(tuple(Weekday)[day.weekday()] in weekdays for day in days):
+        if low is not None and high is not None and not len(days.between(low, high)):
             raise InvalidParameter(
-                f"no day within the bounds of {self.name!r} is on one of its weekdays: correct either of them."
+                f"no day within the bounds of {self.name!r} is one of its declared days: correct either of them."
             )
 
     def _check_cleaning(self, clean: Cleaning) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date, timedelta
 from fractions import Fraction
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from incrowd.core.days import DayRule
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Type
 from incrowd.core.schema import Column, Missing, Outside
 from incrowd.errors import InvalidParameter
@@ -98,6 +100,7 @@ def test_a_grid_can_be_laid_again_from_its_certificate() -> None:
     [
         (column("x", Categories(("a", "b"))), "numbers or dates"),
         (column("x", Numbers(0, None)), "needs bounds"),
+        (replace(column("day", Dates(DAY, DAY)), days=DayRule(off=("12-25",))), "the declared days of 'day'"),
         (column("x", Numbers(0, 9), outside=Outside.OTHER), "'other' has no place"),
     ],
 )

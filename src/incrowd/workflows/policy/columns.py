@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incrowd.core.cleaning import Cleaning, LetterCase, UnicodeForm
+from incrowd.core.days import DayRule
 from incrowd.core.domain import Categories, Dates, Domain, Numbers, Provenance, Text, Type, Weekday
 from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.hierarchy.calendar import Calendar, Period
@@ -53,8 +54,16 @@ def column_of(name: str, section: ColumnSection, folder: Path) -> Column:
         section.max_length,
         None if section.clean is None else _cleaning(section.clean),
         section.decimals,
-        None if section.weekdays is None else tuple(day for day in Weekday if day in section.weekdays),
+        _days(section),
     )
+
+
+def _days(section: ColumnSection) -> DayRule | None:
+    if (section.weekdays, section.last_of, section.days_off) == (None, None, None):
+        return None
+    named = tuple(day for day in Weekday if day in (section.weekdays or ()))
+    last_of = None if section.last_of is None else Period(section.last_of)
+    return DayRule(named, last_of, section.days_off or ())
 
 
 def _cleaning(section: CleanSection) -> Cleaning:

@@ -305,6 +305,14 @@ class ColumnSection(Section):
         description="On which days of the week synthetic days lie, such as [mon, tue, wed, thu, fri], by the methods "
         "marginals, tree and linked; by default on all. A row with another day counts in its interval.",
     )
+    last_of: Literal["week", "month", "quarter", "year"] | None = Field(
+        None,
+        description="Synthetic days are the last one of each such period, of its weekdays without days off: month for "
+        "days of accounts at the ends of months.",
+    )
+    days_off: tuple[Word, ...] | None = Field(
+        None, description="Days on which no synthetic day lies: 2024-12-25, or 12-25 for every year."
+    )
     separator: str | None = Field(None, description="For a column of item sets: the separator of items in text.")
     missing: Word = Field("class", description="class: its own class; drop: the row is suppressed; or a value instead.")
     outside: Literal["other", "ends", "bound", "drop"] | None = Field(

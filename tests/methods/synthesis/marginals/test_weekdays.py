@@ -16,13 +16,16 @@ from hypothesis import strategies as st
 from pyarrow import csv
 
 import incrowd
-from incrowd.core.domain import Weekday
+from incrowd.core.days import DayRule
+from incrowd.core.domain import Type, Weekday
+from incrowd.core.hierarchy.calendar import Period
 from incrowd.errors import InvalidParameter
 from incrowd.methods.synthesis.linked.output import LinkedOutput
+from incrowd.methods.synthesis.marginals.check import on_declared_days
 from incrowd.methods.synthesis.marginals.joint_numbers import distant_steps
 from incrowd.methods.synthesis.marginals.number_range import NumberRange
 from incrowd.methods.synthesis.marginals.patterns import PatternKind
-from incrowd.methods.synthesis.marginals.steps import DrawRows, MeasureTables, weekday_exposure
+from incrowd.methods.synthesis.marginals.steps import DrawnColumn, DrawRows, MeasureTables, day_exposure
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 from incrowd.verifier.judge import statement_of
 from incrowd.workflows.certificates import read_certificate
@@ -80,6 +83,8 @@ def drawn_on(column: pa.ChunkedArray) -> set[str]:
         {"columns__end__weekdays": ["sat"], "columns__begin__weekdays": ["sun"], "release__constraints": []},
         {"release__contradictions": "drop"},
         {"release__constraints": [], "release__levels": {"begin": 0}},
+        {"columns__begin__days_off": ["01-06", "2023-02-20"], "columns__end__last_of": "month"},
+        {"columns__begin__last_of": "week", "release__method": "tree"},
     ],
 )
 def test_days_lie_on_declared_weekdays_and_in_order(change: dict[str, Any], tmp_path: Path) -> None:
@@ -91,6 +96,13 @@ def test_days_lie_on_declared_weekdays_and_in_order(change: dict[str, Any], tmp_
     for table in (csv.read_csv(tmp_path / "out" / "data.csv"), model.sample(2000, seed=1)):
         assert drawn_on(table["begin"]) <= set(policy["columns"]["begin"]["weekdays"])
         assert drawn_on(table["end"]) <= set(policy["columns"]["end"].get("weekdays", Weekday))
+        days = table["begin"].cast(pa.string()).to_pylist()
+        assert not {"2023-01-06", "2023-02-20"} & set(days) or "days_off" not in policy["columns"]["begin"]
+        if "last_of" in policy["columns"]["end"]:
+            ends = {"2023-01-31", "2023-02-28", "2023-03-31"}
+            assert set(table["end"].cast(pa.string()).to_pylist()) <= ends
+        if "last_of" in policy["columns"]["begin"]:
+            assert drawn_on(table["begin"]) == {"fri"}
         if policy["release"]["constraints"]:
             pairs = zip(table["begin"].to_pylist(), table["end"].to_pylist(), strict=True)
             assert all(begin <= end for begin, end in pairs)
@@ -103,11 +115,11 @@ def test_what_is_declared_is_not_measured_and_is_stated() -> None:
     assert isinstance(draw, DrawRows)
     counted = [own.columns for own in measure.patterns or () if own.kind is PatternKind.WEEKDAY]
     assert counted == [("end",)]
-    assert "“begin” on mon, tue, wed, thu, fri" in draw.sentence
-    assert draw.numbers[1].weekdays is None
+    assert "“begin”: mon, tue, wed, thu, fri" in draw.sentence
+    assert draw.numbers[1].allowed is None
     assert list(map(str, measure.zeros or ())) == ["begin 2022-W52"]
     (claim,) = load_policy(VISITS).plan.claims
-    assert set(weekday_exposure(draw.numbers)) < set(claim.not_protected)
+    assert set(day_exposure(draw.numbers)) < set(claim.not_protected)
 
 
 def test_a_day_on_another_weekday_is_refused_by_verify(tmp_path: Path) -> None:
@@ -121,10 +133,10 @@ def test_a_day_on_another_weekday_is_refused_by_verify(tmp_path: Path) -> None:
     forged = table.set_column(0, "begin", sunday).set_column(1, "end", end)
     problem = check.recount(statement, replace(made.result, table=forged))
     assert problem is not None
-    assert "on a weekday that is not declared" in problem.text
+    assert "a day that is not declared" in problem.text
     column = made.model.columns[0]
     assert column.numbers is not None
-    every = replace(column, numbers=replace(column.numbers, weekdays=()))
+    every = replace(column, numbers=replace(column.numbers, allowed=None))
     problem = check.recount(
         statement, replace(made.result, model=replace(made.model, columns=(every, *made.model.columns[1:])))
     )
@@ -145,8 +157,8 @@ def test_every_draw_is_a_day_of_its_class_on_a_weekday(
     """Days are counted from a Thursday; what can be drawn is compared with a list of all days."""
     edges = [*sorted(starts), max(starts) + width]
     own = tuple(day for day in Weekday if day in weekdays)
-    numbers = NumberRange(tuple(map(float, edges[:-1])), float(edges[-1]), whole=True, days=True, weekdays=own)
-    assert NumberRange.from_json(numbers.to_json()).weekdays == own
+    numbers = NumberRange(tuple(map(float, edges[:-1])), float(edges[-1]), whole=True, days=True, allowed=DayRule(own))
+    assert NumberRange.from_json(numbers.to_json()).allowed == DayRule(own)
     for code, (start, end) in enumerate(pairwise(edges)):
         days = [day for day in range(start, end) if list(Weekday)[(day + 3) % 7] in weekdays]
         steps, law = numbers.law(code)
@@ -161,10 +173,29 @@ def test_every_draw_is_a_day_of_its_class_on_a_weekday(
             assert set(drawn) <= set(days)
 
 
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sets(st.sampled_from(list(Weekday))),
+    st.sampled_from([None, Period.WEEK, Period.MONTH, Period.QUARTER, Period.YEAR]),
+    st.sets(st.sampled_from(["12-31", "2023-06-30", "06-30", "02-29", "2024-02-29", "01-01"])),
+    st.integers(-400, 400),
+)
+def test_the_days_of_a_rule_are_those_that_verify_accepts(
+    weekdays: set[Weekday], last_of: Period | None, off: set[str], shift: int
+) -> None:
+    """The check reads days one by one and looks ahead; the rule counts them in a table."""
+    rule = DayRule(tuple(day for day in Weekday if day in weekdays), last_of, tuple(sorted(off)))
+    low = date(2023, 12, 1) + timedelta(days=shift)
+    every = [low + timedelta(days=more) for more in range(150)]
+    column = DrawnColumn("day", Type.DATE, "2020-01-01", "2026-12-31", allowed=rule)
+    accepted = [day for day in every if on_declared_days(pa.array([day.isoformat()]), column)]
+    assert rule.between(low, every[-1]).astype("datetime64[D]").tolist() == accepted
+
+
 def test_two_days_are_in_order_where_the_first_was_measured_on_days_after_all_second_ones_only() -> None:
     """The class ends with a Sunday, day 3, on which alone rows began; it ends on Mondays to Fridays."""
     begin = NumberRange((0.0, 3.0), 4.0, whole=True, days=True, classes=(0, 0), chances=(0.0, 1.0))
-    end = NumberRange((0.0,), 4.0, whole=True, days=True, weekdays=tuple(Weekday)[:5])
+    end = NumberRange((0.0,), 4.0, whole=True, days=True, allowed=DayRule(tuple(Weekday)[:5]))
     distance = NumberRange((0.0,), 30.0, whole=True, classes=(0,), chances=(1.0,))
     codes = np.zeros(50, np.int64)
     first, second = distant_steps([begin, end], [codes, codes], distance, np.random.default_rng(1))
@@ -198,21 +229,23 @@ def test_linked_days_lie_on_declared_weekdays_and_rise(tmp_path: Path) -> None:
     patients = csv.read_csv(out / "patients.csv")
     problem = check_of("linked").recount(statement, LinkedOutput({"patients": patients, "stays": sunday}))
     assert problem is not None
-    assert "on a weekday that is not declared" in problem.text
+    assert "a day that is not declared" in problem.text
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"columns__begin__days_off": ["24-12"]}, "is no day off"),
+        ({"columns__begin__last_of": "year"}, "no day within the bounds of 'begin'"),
         ({"columns__sex__weekdays": WORK}, "of a column of type date"),
         ({"columns__begin__weekdays": []}, "one or more of mon"),
         ({"columns__begin__weekdays": ["monday"]}, "weekdays"),
         ({"columns__begin__bounds": ["2023-01-07", "2023-01-08"]}, "no day within the bounds of 'begin'"),
         ({"columns__begin__outside": "ends"}, "stands for days beyond its bounds"),
-        ({"release__constraints": [{"unique": "begin"}]}, "is unique, so its weekdays"),
+        ({"release__constraints": [{"unique": "begin"}]}, "is unique, so its days"),
         (
             {"columns__third": dict(_DAY), "release__constraints": [{"order": ["begin", "end", "third"]}]},
-            "declare the same weekdays",
+            "declare the same days",
         ),
     ],
 )

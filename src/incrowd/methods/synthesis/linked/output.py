@@ -32,7 +32,7 @@ from incrowd.methods.synthesis.linked.steps import (
     MeasureLinked,
     spent,
 )
-from incrowd.methods.synthesis.marginals.check import occurs, on_weekdays, violated
+from incrowd.methods.synthesis.marginals.check import occurs, on_declared_days, violated
 from incrowd.methods.synthesis.marginals.steps import DrawnColumn
 from incrowd.verifier.check import Check, CheckOutcome, Problem, one
 
@@ -357,8 +357,8 @@ def _values_problem(
         if title in numbers:
             if not _between(values, numbers[title]):
                 return Problem(f"column {title!r} shows numbers beyond its bounds")
-            if not on_weekdays(values, numbers[title]):
-                return Problem(f"column {title!r} shows a day on a weekday that is not declared")
+            if not on_declared_days(values, numbers[title]):
+                return Problem(f"column {title!r} shows a day that is not declared")
         elif isinstance(column.labels, tuple):
             declared = pc.is_in(values, value_set=pa.array(column.labels, pa.string()))
             if len(values) and not pc.all(declared).as_py():

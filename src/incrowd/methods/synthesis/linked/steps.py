@@ -24,9 +24,9 @@ from incrowd.methods.synthesis.marginals.steps import (
     DeclaredZero,
     DrawnColumn,
     MeasuredTable,
+    day_exposure,
+    day_sentence,
     pattern_sentence,
-    weekday_exposure,
-    weekday_sentence,
 )
 
 if TYPE_CHECKING:
@@ -273,7 +273,7 @@ class MeasureLinked(Step):
                     *number,
                     *passed,
                     *self.public,
-                    *weekday_exposure(basis.need(DrawLinkedRows).numbers),
+                    *day_exposure(basis.need(DrawLinkedRows).numbers),
                 ),
             ),
         )
@@ -312,7 +312,7 @@ class DrawLinkedRows(Step):
         )
         return (
             f"New rows are drawn from the models, {many}, with the rows below that each has; none is copied from the "
-            f"data. Keys are new numbers, and every foreign key names a row.{inside}{weekday_sentence(self.numbers)}"
+            f"data. Keys are new numbers, and every foreign key names a row.{inside}{day_sentence(self.numbers)}"
         )
 
 

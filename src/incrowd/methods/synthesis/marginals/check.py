@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from datetime import date
+from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from incrowd.core.claims.privacy import ApproximatePrivacy
+from incrowd.core.days import DayRule
 from incrowd.core.domain import Type, Weekday
+from incrowd.core.hierarchy.calendar import Period
 from incrowd.core.statement import Statement
 from incrowd.core.steps.bins import BinColumn, RecodeToBins
 from incrowd.core.steps.rows import KeepRows
@@ -171,8 +173,8 @@ def _values_problem(statement: Statement, table: pa.Table, model: SyntheticModel
         if column.name in numbers:
             if not _between(values, numbers[column.name]):
                 return Problem(f"column {column.name!r} shows numbers beyond its bounds")
-            if not on_weekdays(values, numbers[column.name]):
-                return Problem(f"column {column.name!r} shows a day on a weekday that is not declared")
+            if not on_declared_days(values, numbers[column.name]):
+                return Problem(f"column {column.name!r} shows a day that is not declared")
             continue
         labels = column.labels if column.leaves is None else column.leaves.labels
         declared = pc.is_in(values, value_set=pa.array(labels, pa.string()))
@@ -314,7 +316,7 @@ def _same_range(column: ModelColumn, numbers: DrawnColumn | None) -> bool:
     days, whole = numbers.type is Type.DATE, numbers.type is not Type.DECIMAL
     inside = list(starts) == sorted(starts) and _place(numbers.low) <= starts[0] and end == _place(numbers.high)
     form = (column.numbers.whole, column.numbers.days, None if whole else column.numbers.decimals)
-    same = form == (whole, days, numbers.decimals) and column.numbers.weekdays == (numbers.weekdays or ())
+    same = form == (whole, days, numbers.decimals) and column.numbers.allowed == numbers.allowed
     return inside and starts[-1] <= end and same
 
 
@@ -333,12 +335,35 @@ def _between(values: pa.Array, bounds: DrawnColumn) -> bool:
     return all(_place(bounds.low) <= number <= _place(bounds.high) for number in numbers)
 
 
-def on_weekdays(values: pa.Array, declared: DrawnColumn) -> bool:
-    """Whether all days of a column are on its declared weekdays, if there are some."""
-    if not declared.weekdays:
+def on_declared_days(values: pa.Array, declared: DrawnColumn) -> bool:
+    """Whether all days of a column are among its declared ones, if there are some."""
+    rule = declared.allowed
+    days = [] if rule is None else [date.fromisoformat(value) for value in values.to_pylist() if value is not None]
+    return rule is None or all(_on(rule, day) and _last(rule, day) for day in days)
+
+
+def _on(rule: DayRule, day: date) -> bool:
+    text = day.isoformat()
+    named = not rule.weekdays or tuple(Weekday)[day.weekday()] in rule.weekdays
+    return named and text not in rule.off and text[5:] not in rule.off
+
+
+def _last(rule: DayRule, day: date) -> bool:
+    """Whether no later day of the same period could be, where only the last one can."""
+    if rule.last_of is None:
         return True
-    days = [date.fromisoformat(value).weekday() for value in values.to_pylist() if value is not None]
-    return all(tuple(Weekday)[day] in declared.weekdays for day in days)
+    later = day + timedelta(days=1)
+    while _period(rule.last_of, later) == _period(rule.last_of, day):
+        if _on(rule, later):
+            return False
+        later += timedelta(days=1)
+    return True
+
+
+def _period(of: Period, day: date) -> tuple[int, ...]:
+    if of is Period.WEEK:
+        return day.isocalendar()[:2]
+    return (day.year, *{Period.MONTH: (day.month,), Period.QUARTER: ((day.month - 1) // 3,)}.get(of, ()))
 
 
 def _place(end: str) -> float:

@@ -231,13 +231,13 @@ def require_compatible(constraints: Sequence[NumberConstraint], ranges: Mapping[
                 "decimals with the same declared decimals."
             )
         alone = len(constraint.columns) == 2 and all(named.count(name) == 1 for name in constraint.columns)
-        if not alone and len({ranges[name].weekdays for name in constraint.columns}) > 1:
+        if not alone and len({ranges[name].allowed for name in constraint.columns}) > 1:
             raise InvalidParameter(
-                f"{', '.join(constraint.columns)} are in orders of more than two columns: declare the same weekdays "
+                f"{', '.join(constraint.columns)} are in orders of more than two columns: declare the same days "
                 "for each of them, or for none."
             )
-        if constraint.kind is ConstraintKind.UNIQUE and ranges[constraint.columns[0]].weekdays:
-            raise InvalidParameter(f"{constraint.columns[0]!r} is unique, so its weekdays cannot be declared.")
+        if constraint.kind is ConstraintKind.UNIQUE and ranges[constraint.columns[0]].allowed:
+            raise InvalidParameter(f"{constraint.columns[0]!r} is unique, so its days cannot be declared.")
         if constraint.kind is ConstraintKind.UNIQUE and not ranges[constraint.columns[0]].whole:
             raise InvalidParameter(f"{constraint.columns[0]!r} can be unique as whole numbers or days.")
 

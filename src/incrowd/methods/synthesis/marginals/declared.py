@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from incrowd.core.domain import Weekday
 from incrowd.core.schema import Outside
 from incrowd.errors import InvalidParameter
 from incrowd.methods.shared.columns import text_of
@@ -61,7 +61,7 @@ class DeclaredConstraints:
         if both:
             raise InvalidParameter(f"{both[0]!r} is unique and part of another constraint: keep one.")
         closed_orders(numbers)
-        return cls((*zeros, *weekday_zeros(classes)), numbers)
+        return cls((*zeros, *day_zeros(classes)), numbers)
 
     def codes(self, classes: Sequence[Classes]) -> tuple[Zero | ZeroTable, ...]:
         """Return the cells that never occur."""
@@ -92,15 +92,15 @@ class DeclaredConstraints:
         return min([_MOST_ROWS, *(int(numbers.values.sum()) for numbers in own)])
 
 
-def weekday_zeros(classes: Sequence[Classes]) -> tuple[DeclaredZero, ...]:
-    """Return the classes of which no day is on a declared weekday, so that they never occur: single days, short ones.
+def day_zeros(classes: Sequence[Classes]) -> tuple[DeclaredZero, ...]:
+    """Return the classes without a declared day, which never occur: single days, short intervals.
 
     A first or last day that stands for those beyond it, too, can occur; such an interval must have a day to draw.
     """
     zeros = []
     for item in classes:
         column, labels = item.recoding.column, text_of(item.values()).to_pylist()
-        if not column.weekdays:
+        if column.days is None:
             continue
         if drawn_number(item):
             own = range_of(item)
@@ -108,13 +108,20 @@ def weekday_zeros(classes: Sequence[Classes]) -> tuple[DeclaredZero, ...]:
             empty = np.flatnonzero(low > high)
             if column.rule_outside is Outside.ENDS and {0, own.size - 1} & set(empty.tolist()):
                 raise InvalidParameter(
-                    f"the first or last interval of {column.name!r} stands for days beyond its bounds and has no day "
-                    "on a declared weekday: let the bounds be such days, or let outside be drop."
+                    f"the first or last interval of {column.name!r} stands for days beyond its bounds and has no "
+                    "declared day: let the bounds be such days, or let outside be drop."
                 )
         elif item.recoding.level == 0:
-            days = [tuple(Weekday)[day.weekday()] for day in item.marks.to_pylist()]
+            days = item.marks.to_pylist()
+            own_days = set(column.days.between(min(days), max(days)).tolist())
             beyond = {place for place, end in zip((0, len(days) - 1), item.ends, strict=True) if end}
-            empty = np.array([p for p, day in enumerate(days) if day not in column.weekdays and p not in beyond])
+            empty = np.array(
+                [
+                    p
+                    for p, day in enumerate(item.marks.cast(pa.int32()).to_pylist())
+                    if day not in own_days and p not in beyond
+                ]
+            )
         else:
             continue
         if len(empty):

@@ -165,7 +165,7 @@ def range_of(classes: Classes) -> NumberRange:
     whole = days or column.type is Type.INTEGER
     inside = (low, *(min(max(start, low), high) for start in starts[1:]))
     decimals = 0 if whole else decimals_of(column, inside, high)
-    return NumberRange(inside, high + whole, whole, days, decimals, weekdays=column.weekdays or ())
+    return NumberRange(inside, high + whole, whole, days, decimals, allowed=column.days)
 
 
 def decimals_of(column: Column, starts: Sequence[float], high: float) -> int:

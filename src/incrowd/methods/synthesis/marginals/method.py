@@ -375,7 +375,7 @@ def _numbers(classes: Classes) -> DrawnColumn:
     low, high = (_end(bound) for bound in column.stored_bounds)
     numbers = range_of(classes)
     decimals = None if numbers.whole else numbers.decimals
-    return DrawnColumn(column.name, column.type, low, high, decimals, numbers.weekdays or None)
+    return DrawnColumn(column.name, column.type, low, high, decimals, numbers.allowed)
 
 
 def _end(bound: float | date | None) -> str:

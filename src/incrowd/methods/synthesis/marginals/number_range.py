@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from incrowd.core.days import DayRule
 from incrowd.core.domain import Type, Weekday
+from incrowd.core.hierarchy.calendar import Period
 
 Codes = NDArray[np.int64]
 _FAINT = 1e-12  # a part of a class with less than this chance is drawn evenly
 _DECIMALS, _STEPS, _MOST_STEPS = 9, 1000, 2.0**53  # decimals at most; steps of a class; whole numbers that floats hold
 _CLOSE = 1e-5  # shares are printed to six digits
 _EARLIER = 6  # the decimals of models that state none
-_MONDAY = 3  # 1970-01-01 was three days after a Monday
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class NumberRange:
 
     Days are whole numbers, counted from 1970-01-01.  Without `classes` every piece is a class; without `chances` every
     number of a class has the same one.  Of whole numbers, the share of each of the `grains` is made a multiple of it.
-    With `weekdays`, only days on these are numbers of a class; a class without such a day is never drawn.
+    With a rule of `allowed` days, only these are numbers of a class; a class without such a day is never drawn.
 
     >>> chance = np.random.default_rng(1)
     >>> NumberRange((0.0, 31.0), 59.0, whole=True, days=True).draw(np.array([0, 1, 2]), chance).to_pylist()
@@ -45,7 +46,7 @@ class NumberRange:
     classes: tuple[int, ...] = ()
     chances: tuple[float, ...] = ()
     grains: tuple[tuple[int, float], ...] = ()
-    weekdays: tuple[Weekday, ...] = ()
+    allowed: DayRule | None = None
 
     def draw(self, codes: Codes, chance: np.random.Generator) -> pa.Array:
         """Return a number in the class of each row; classes after the last hold what is missing."""
@@ -87,9 +88,10 @@ class NumberRange:
         return numbers
 
     def within(self, numbers: Codes, low: Codes, high: Codes) -> Codes:
-        """Return numbers moved to such as can be drawn, between ends: a day on another weekday to the next one.
+        """Return numbers moved to such as can be drawn, between ends: a day that is not allowed to the next one.
 
-        >>> week = NumberRange((0.0,), 14.0, whole=True, days=True, weekdays=(Weekday.MON, Weekday.FRI))
+        >>> from incrowd.core.domain import Weekday
+        >>> week = NumberRange((0.0,), 14.0, whole=True, days=True, allowed=DayRule((Weekday.MON, Weekday.FRI)))
         >>> week.within(np.array([0, 5, 20]), np.array([2, 2, 2]), np.array([9, 9, 9])).tolist()
         [4, 8, 8]
         """
@@ -140,7 +142,7 @@ class NumberRange:
             **({"pieces": list(self.classes)} if self.classes else {}),
             **({"chances": [float(f"{chance:.6g}") for chance in self.chances]} if self.chances else {}),
             **({"grains": [list(own) for own in self.grains]} if self.grains else {}),
-            **({"weekdays": list(map(str, self.weekdays))} if self.weekdays else {}),
+            **({} if self.allowed is None else {"allowed": _plain(self.allowed)}),
         }
 
     @classmethod
@@ -156,7 +158,7 @@ class NumberRange:
             tuple(map(int, plain.get("pieces", ()))),
             tuple(map(float, plain.get("chances", ()))),
             tuple((int(grain), float(share)) for grain, share in plain.get("grains", ())),
-            tuple(map(Weekday, plain.get("weekdays", ()))),
+            None if plain.get("allowed") is None else _read(plain["allowed"]),
         )
         numbers.require_sound()
         return numbers
@@ -169,7 +171,7 @@ class NumberRange:
         proper = all(0 <= chance <= 1 for chance in self.chances) and len(self.chances) in (0, number)
         shares = [share for _, share in self.grains]
         proper &= all(grain > 1 for grain, _ in self.grains) and all(share >= 0 for share in shares)
-        proper &= not self.weekdays or (self.days and self.weekdays == _in_order(self.weekdays))
+        proper &= self.allowed is None or self.days
         proper &= sum(shares) <= 1 + _CLOSE and (self.whole or not shares)
         if not (ordered and whole and proper and 0 <= self.decimals <= _DECIMALS and np.isfinite(self.end)):
             raise ValueError("pieces of numbers")
@@ -221,27 +223,21 @@ class NumberRange:
         return below
 
     def _rank(self, steps: Codes) -> Codes:
-        """Return how many days on the weekdays lie before a day, counted from one Monday on; else the number itself."""
-        if not self.weekdays:
-            return steps
-        places = self._places
-        weeks, place = np.divmod(steps + _MONDAY, len(Weekday))
-        ranks: Codes = weeks * len(places) + np.searchsorted(places, place)
-        return ranks
+        """Return how many allowed days lie before a day, where some are not; else the number itself."""
+        return steps if self.allowed is None else np.searchsorted(self._allowed, steps)
 
     def _day(self, ranks: Codes) -> Codes:
-        """Return the day of a rank: of a day on the weekdays that day, of another the next one that is."""
-        if not self.weekdays:
+        """Return the day of a rank, as the next allowed one; before the first, and after the last, a day outside."""
+        if self.allowed is None:
             return ranks
-        places = self._places
-        weeks, place = np.divmod(ranks, len(places))
-        days: Codes = weeks * len(Weekday) + places[place] - _MONDAY
-        return days
+        outside = int(self.starts[0]) - 1, int(self.end)
+        days: Codes = np.array([outside[0], *self._allowed, outside[1]], np.int64)
+        return days[np.clip(ranks, -1, len(self._allowed)) + 1]
 
     @cached_property
-    def _places(self) -> Codes:
-        """The weekdays as numbers from Monday on."""
-        return np.array([tuple(Weekday).index(day) for day in self.weekdays], np.int64)
+    def _allowed(self) -> Codes:
+        """The days that can be drawn, in order."""
+        return np.zeros(0, np.int64) if self.allowed is None else self.allowed.days(int(self.starts[0]), int(self.end))
 
 
 def default_decimals(kind: Type, starts: NDArray[np.float64], end: float) -> int:
@@ -263,8 +259,14 @@ def default_decimals(kind: Type, starts: NDArray[np.float64], end: float) -> int
     return decimals
 
 
-def _in_order(weekdays: tuple[Weekday, ...]) -> tuple[Weekday, ...]:
-    return tuple(day for day in Weekday if day in weekdays)
+def _plain(rule: DayRule) -> dict[str, Any]:
+    last = None if rule.last_of is None else str(rule.last_of)
+    return {"weekdays": list(map(str, rule.weekdays)), "last of": last, "off": list(rule.off)}
+
+
+def _read(plain: Mapping[str, Any]) -> DayRule:
+    last = None if plain["last of"] is None else Period(plain["last of"])
+    return DayRule(tuple(map(Weekday, plain["weekdays"])), last, tuple(map(str, plain["off"])))
 
 
 def _at_least(numbers: NDArray[np.float64], decimals: int) -> Codes:

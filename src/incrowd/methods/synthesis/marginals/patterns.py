@@ -113,7 +113,8 @@ def _of_column(name: str, classes: Classes, pieces: FinerPieces) -> ValuePattern
     """Return the pattern of a column by itself; none of declared weekdays, or of whole numbers counted one by one."""
     numbers, kind = range_of(classes), classes.recoding.column.type
     if kind is Type.DATE:
-        declared = bool(numbers.weekdays)
+        rule = numbers.allowed
+        declared = rule is not None and bool(rule.weekdays or rule.last_of)
         return None if declared else ValuePattern(PatternKind.WEEKDAY, (name,), tuple(range(_WEEK)))
     span = int(numbers.values.sum())
     grains = tuple(grain for grain in _GRAINS if span >= _COARSE * grain)

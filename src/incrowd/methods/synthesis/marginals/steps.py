@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from incrowd.core.claims.claim import GROUPS, assumed, checked, proved
 from incrowd.core.claims.privacy import ApproximatePrivacy
-from incrowd.core.domain import Type, Weekday
+from incrowd.core.days import DayRule
+from incrowd.core.domain import Type
 from incrowd.core.loss import ZeroConcentrated
 from incrowd.core.steps.bins import BinColumn
 from incrowd.core.steps.step import ClaimBasis, Step, StepGuarantee, assumptions
@@ -78,7 +79,7 @@ _ZEROS = Exposure("declared-zeros", "that nobody has the combinations that are n
 _CONSTRAINTS = Exposure(
     "declared-constraints", "that numbers of every row fulfil the constraints that are named: declared"
 )
-_WEEKDAYS = Exposure("declared-weekdays", "that days lie on the weekdays that are named: declared")
+_DAYS = Exposure("declared-days", "that days are such as are named: declared")
 _TOTAL = Exposure("declared-total", "how many rows there are: declared")
 _NUMBER = Exposure("number-of-rows", "how many rows there are: a replaced row leaves their number as it is")
 
@@ -234,7 +235,7 @@ class MeasureTables(Step):
         unit = basis.unit
         several = (_INDEPENDENT,) if unit.max_rows > 1 else ()
         number = (_NUMBER,) if unit.adjacency is Adjacency.REPLACE else ()
-        open_ = (GROUPS, *several, *number, *self.public, *weekday_exposure(basis.need(DrawRows).numbers))
+        open_ = (GROUPS, *several, *number, *self.public, *day_exposure(basis.need(DrawRows).numbers))
         return (
             ApproximatePrivacy(
                 epsilon=basis.epsilon,
@@ -254,7 +255,7 @@ class MeasureTables(Step):
 class DrawnColumn:
     """A column of numbers or days, which are drawn between the ends of their class.
 
-    Decimals have so many digits; days lie on the `weekdays` alone, where these are declared.
+    Decimals have so many digits; days are `allowed` ones alone, where these are declared.
     """
 
     column: str
@@ -262,19 +263,19 @@ class DrawnColumn:
     low: str
     high: str
     decimals: int | None = None
-    weekdays: tuple[Weekday, ...] | None = None
+    allowed: DayRule | None = None
 
 
-def weekday_sentence(numbers: Sequence[DrawnColumn]) -> str:
-    """Return on which weekdays days are drawn, as sentences; nothing where none are declared."""
-    own = [f"“{item.column}” on {', '.join(item.weekdays)}" for item in numbers if item.weekdays]
+def day_sentence(numbers: Sequence[DrawnColumn]) -> str:
+    """Return which days are drawn, as sentences; nothing where none are declared."""
+    own = [f"“{item.column}”: {item.allowed.words}" for item in numbers if item.allowed is not None]
     rule = "A row with another day counts in its class."
-    return f" Days lie on declared weekdays only: {'; '.join(own)}. {rule}" if own else ""
+    return f" Declared days only are drawn of {'; '.join(own)}. {rule}" if own else ""
 
 
-def weekday_exposure(numbers: Sequence[DrawnColumn]) -> tuple[Exposure, ...]:
-    """Return that weekdays were declared, where they were."""
-    return (_WEEKDAYS,) if any(item.weekdays for item in numbers) else ()
+def day_exposure(numbers: Sequence[DrawnColumn]) -> tuple[Exposure, ...]:
+    """Return that days were declared, where they were."""
+    return (_DAYS,) if any(item.allowed for item in numbers) else ()
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ class DrawRows(Step):
         )
         return (
             f"New rows are drawn from the model, {many}, in a random order; none is copied from the data.{inside}"
-            f"{weekday_sentence(self.numbers)} The model is published too: rows can be drawn from it again."
+            f"{day_sentence(self.numbers)} The model is published too: rows can be drawn from it again."
         )
 
 

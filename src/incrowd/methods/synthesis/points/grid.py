@@ -50,6 +50,11 @@ class GridAxis:
                 f"{column.name!r} needs bounds: the box is public, and is never fitted to the rows. "
                 "Declare the lowest and the highest value that there could be."
             )
+        if column.days is not None:
+            raise InvalidParameter(
+                f"points lie on any day of a cell, so the declared days of {column.name!r} would not hold: leave out "
+                "weekdays, last_of and days_off, or choose the method marginals."
+            )
         if column.rule_outside is Outside.OTHER:
             raise InvalidParameter(
                 f"'other' has no place on a grid: let outside of {column.name!r} be 'ends' or 'drop'."
