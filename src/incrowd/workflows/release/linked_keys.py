@@ -65,7 +65,7 @@ def _notes(child: ChildTable, rows: KeyTexts, places: tuple[Places, Places], abo
         where = child.parent if child.person in (None, child.foreign_key) else f"{child.parent} of the same person"
         yield (
             f"left out: {counted(len(orphans), 'row')} of {len(parent):,} whose {child.foreign_key!r} names no row of "
-            f"{where}, and what is below{_alike(orphans, above)}"
+            f"{where}{'' if child.id is None else ', and what is below'}{_alike(orphans, above)}"
         )
     numbers = np.bincount(person[person >= 0], minlength=1)
     many = numbers[numbers > child.max_rows]
@@ -85,8 +85,8 @@ def _alike(orphans: pa.Array, above: pa.Array) -> str:
     if not alike:
         return ""
     return (
-        f". {counted(alike, 'row')} of them would name one but for leading zeros, case or invisible characters: keys "
-        "are compared as values of their declared type, so 007 is 7 with type: integer in both tables, and not as text"
+        f". {counted(alike, 'row')} of them would name one but for leading zeros, case or invisible characters: type: "
+        "integer in both tables reads 007 as 7, and clean: makes case and spaces alike"
     )
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
-# rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3: others cost accuracy, no privacy
+# rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3; others cost no privacy
 _FEW_PURE, _MANY, _CLEAR = 3, 200_000, 4
 
 
