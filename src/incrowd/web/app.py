@@ -183,9 +183,11 @@ def _elsewhere(request: Request, problem: Exception) -> Response:
     reply = replies.error(status, "InvalidParameter", words.get(status, "the request cannot be read."))
     reply.headers.update((isinstance(problem, HTTPException) and problem.headers) or {})
     if status == 405:
-        here = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+        routes = [route for group in _ROUTES for route in group.router.routes]
+        here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
         methods = {method for route in here for method in getattr(route, "methods", None) or ()}
-        reply.headers["allow"] = ", ".join(sorted(methods))  # of all routes of this path, not of the first alone
+        if methods:  # of all routes of this path, not of the first alone
+            reply.headers["allow"] = ", ".join(sorted(methods))
     return reply
 
 
