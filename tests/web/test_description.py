@@ -92,3 +92,17 @@ def test_what_the_description_forbids_is_never_a_fault(here: Server, description
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     attempt()
+
+
+def test_limits_of_fields_are_in_the_description(here: Server) -> None:
+    described = here.client.get("/openapi.json").json()
+    before, limit, _ = described["paths"]["/v1/history"]["get"]["parameters"]
+    assert before["schema"]["anyOf"][0] == {"type": "integer", "minimum": 1, "maximum": 2**53}
+    assert limit["schema"]["maximum"] == 200
+    query = described["components"]["schemas"]["QueryShape"]
+    assert query["properties"]["epsilon"]["anyOf"][0]["exclusiveMinimum"] == 0
+    assert [choice["required"] for choice in query["oneOf"]] == [["epsilon"], ["error"], ["rho"]]
+
+
+def test_what_a_path_allows_is_told_of_all_its_routes(here: Server) -> None:
+    assert here.client.send("OPTIONS", "/v1/sessions").headers["allow"] == "DELETE, GET, POST"

@@ -14,6 +14,7 @@ from pathlib import Path
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from incrowd import __version__
 from incrowd.engines.sql.engine import Limits
@@ -176,11 +177,17 @@ def _names(parts: Sequence[str | int]) -> list[str]:
     return [part for part in parts if isinstance(part, str) and part.isidentifier()]
 
 
-def _elsewhere(_request: Request, problem: Exception) -> Response:
+def _elsewhere(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     words = {404: "there is nothing here; /docs lists the routes.", 405: "this cannot be done here; see /docs."}
     reply = replies.error(status, "InvalidParameter", words.get(status, "the request cannot be read."))
     reply.headers.update((isinstance(problem, HTTPException) and problem.headers) or {})
+    if status == 405:
+        routes = [route for group in _ROUTES for route in group.router.routes]
+        here = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+        methods = {method for route in here for method in getattr(route, "methods", None) or ()}
+        if methods:  # of all routes of this path, not of the first alone
+            reply.headers["allow"] = ", ".join(sorted(methods))
     return reply
 
 

@@ -62,7 +62,7 @@ def _writable(text: str) -> str:
     return text
 
 
-Text = Annotated[str, AfterValidator(_writable)]
+Text = Annotated[str, AfterValidator(_writable), Field(json_schema_extra={"pattern": r"^[^\u0000]*$"})]
 
 
 def _digits(value: Any) -> Any:
@@ -71,15 +71,27 @@ def _digits(value: Any) -> Any:
     return value
 
 
-PlainInt = Annotated[int, BeforeValidator(_digits)]
-"""A whole number of an address, in plain digits."""
+PLAIN = BeforeValidator(_digits)
+"""Lets a whole number of an address be in plain digits alone; it comes last, so that limits are in the description."""
 
 
 Amount = Annotated[
     Fraction,
     BeforeValidator(_number),
-    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string", "pattern": _DECIMAL}]}),
+    WithJsonSchema({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": _DECIMAL}]}),
 ]
+Positive = Annotated[
+    Amount,
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "allOf": [{"pattern": _DECIMAL}, {"pattern": "^[0.]*[1-9]"}]},
+            ]
+        }
+    ),
+]
+"""An amount above 0; the planner says so of others."""
 
 
 class Shape(BaseModel):
@@ -121,14 +133,25 @@ class StatementShape(Shape):
     )
 
 
+_PAYMENTS = ("epsilon", "error", "rho")
+
+
+def _only(name: str) -> dict[str, Any]:
+    """Return the schema of a request that pays in one way."""
+    others = {other: {"type": "null"} for other in _PAYMENTS if other != name}
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}, **others}}
+
+
 class QueryShape(StatementShape):
     """A query and what is paid for it: ε (and δ), or the error that is accepted, or ρ from an account."""
 
-    epsilon: Amount | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
+    model_config = ConfigDict(json_schema_extra={"oneOf": [_only(name) for name in _PAYMENTS]})
+
+    epsilon: Positive | None = Field(None, description="The ε to pay; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay; groups whose keys are private need one.")
-    error: Amount | None = Field(None, description="Instead of ε: the 95 % half-width of every count and sum.")
-    rate: Amount | None = Field(None, description="Answer from a secret sample of this rate.")
-    rho: Amount | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
+    error: Positive | None = Field(None, description="Instead of ε: the 95 % half-width of every count and sum.")
+    rate: Positive | None = Field(None, description="Answer from a secret sample of this rate.")
+    rho: Positive | None = Field(None, description="Instead of ε: the ρ to pay from a zero-concentrated account.")
     account: Text | None = Field(None, min_length=1, max_length=100, description="The account that ρ is taken from.")
 
 
@@ -136,7 +159,7 @@ class BatchShape(Shape):
     """Several queries about one dataset, planned together, and what is paid for all of them: ε, and δ."""
 
     questions: list[StatementShape] = Field(min_length=1, max_length=MOST_QUESTIONS, description="The queries.")
-    epsilon: Amount = Field(description="The ε to pay for all of them; a number, or text such as 1/3.")
+    epsilon: Positive = Field(description="The ε to pay for all of them; a number, or text such as 1/3.")
     delta: Amount | None = Field(None, description="The δ to pay for all of them; it makes many queries more accurate.")
 
 

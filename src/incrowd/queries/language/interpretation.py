@@ -182,7 +182,10 @@ class _Combiner:
         if not shared and not self.answers.meet(query):
             return self._part(query)
         if not all(inside):
-            raise QueryRefused("answers join answers, not tables: use one query, with COUNT(*) FILTER (WHERE …).")
+            raise QueryRefused(
+                "answers join answers, not tables: leave out the join (a dashboard's series limit), or GROUP BY in "
+                "both parts and join them ON a.key = b.key."
+            )
         sheets = [self.sheet(inner) for inner in inside if inner is not None]
         names, source = join_sheets(query, sheets, self._parts)
         return self._worked(query, names, source, held)

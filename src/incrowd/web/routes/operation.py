@@ -14,7 +14,7 @@ from incrowd.web import replies
 from incrowd.web.caller import Auditor
 from incrowd.web.description import STYLE_HASH, page
 from incrowd.web.services import Here
-from incrowd.web.shapes import ErrorShape, HealthShape, LogShape, PlainInt, failures
+from incrowd.web.shapes import PLAIN, ErrorShape, HealthShape, LogShape, failures
 
 router = APIRouter()
 
@@ -23,8 +23,8 @@ router = APIRouter()
 def audit(
     caller: Auditor,
     services: Here,
-    after: Annotated[PlainInt, Query(ge=0, le=2**53)] = 0,
-    limit: Annotated[PlainInt, Query(ge=1, le=1000)] = 100,
+    after: Annotated[int, Query(ge=0, le=2**53), PLAIN] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000), PLAIN] = 100,
 ) -> LogShape:
     """Return a page of the audit log; reading it is logged, too."""
     if caller.user.datasets is not None:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from incrowd.errors import IncrowdError, InvalidParameter
 from incrowd.queries.declarations import declaration_answer, may_be_declaration
@@ -20,13 +21,13 @@ from incrowd.web.answering import JsonDocument, Prepared, QueryTask, ReadyDocume
 from incrowd.web.caller import Asker, Caller, Reader
 from incrowd.web.services import Here, Services
 from incrowd.web.shapes import (
+    PLAIN,
     BatchShape,
     BudgetShape,
     DateShape,
     HistoryShape,
     NumberShape,
     ParameterShape,
-    PlainInt,
     QueryShape,
     ReleasesShape,
     Shape,
@@ -192,8 +193,8 @@ def query_note(text: str, services: Services) -> dict[str, Any]:
 async def history(
     caller: Reader,
     services: Here,
-    before: Annotated[PlainInt | None, Query(ge=1, le=2**53)] = None,
-    limit: Annotated[PlainInt, Query(ge=1, le=200)] = 50,
+    before: Annotated[Annotated[int, Field(ge=1, le=2**53), PLAIN] | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=200), PLAIN] = 50,
     others: bool = False,
 ) -> Response:
     """Return a page of the caller's queries, the latest first, with texts, costs and what remained.
