@@ -153,8 +153,9 @@ def open_parquet(path: Path) -> Parquet:
 
 def _alike(kind: pa.DataType, other: pa.DataType | None) -> bool:
     """Whether values of two types are read alike: moments may be more precise in one."""
-    moments = other is not None and pa.types.is_timestamp(kind) and pa.types.is_timestamp(other)
-    return bool(other == kind or (moments and kind.tz == other.tz))
+    if other is not None and pa.types.is_timestamp(kind) and pa.types.is_timestamp(other):
+        return bool(kind.tz == other.tz)
+    return bool(kind == other)
 
 
 def _refuse_zones(files: Sequence[Mapping[str, pa.DataType]], names: Iterable[str]) -> None:
