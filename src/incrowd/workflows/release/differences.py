@@ -92,6 +92,19 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
     return tuple(release for release in releases if release.certificate is not None)
 
 
+def require_none_since(policy: Policy, ledger: Ledger, earlier: Sequence[Earlier]) -> None:
+    """Refuse a release that was not compared with one that was published while its rows were read."""
+    if not is_form(policy.plan.guarantee):
+        return
+    compared = {release.release for release in earlier}
+    since = [name for name in dict.fromkeys(_charged(policy, ledger)) if name not in compared]
+    if since:
+        raise Refused(
+            f"release {since[0]} about the same people was published while this one was made, and the two were not "
+            "compared. Nothing appeared. Release again."
+        )
+
+
 _SUPPRESS, _TABULATE = "suppress cells", "tabulate"
 _BY_KEYS = "perturb cells"
 _PROTECTIONS = (_SUPPRESS, "round cells", "adjust cells", _BY_KEYS)
