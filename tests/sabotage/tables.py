@@ -129,7 +129,7 @@ TABLES = (
         ),
         (_DIFFERENCES, "if mixed:", "if False:"),
         (_DIFFERENCES, "if _same_table(new, release):", "if False:"),
-        (_DIFFERENCES, "    if since:", "    if False:"),
+        (_DIFFERENCES, "if since:", "if False:"),
     ),
     *area(
         "protected tables",
