@@ -216,25 +216,22 @@ def test_a_folder_whose_files_differ_in_columns_is_refused(tmp_path: Path) -> No
         open_source(tmp_path)
 
 
-def test_a_folder_whose_files_name_different_zones_is_refused(tmp_path: Path) -> None:
-    """Days are read by the zone of the file: types come from the first one, and it would speak for the others."""
+def test_types_of_a_folder_name_the_zone_of_any_of_its_files(tmp_path: Path) -> None:
+    """Days are read by the zone of the file: the type of the first one would speak for the others."""
     moment, day = pa.array([dt.datetime(2025, 1, 31, 23, 30)]), pa.array([dt.date(2025, 1, 31)])  # noqa: DTZ001 - no zone
-    berlin = moment.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us", "Europe/Berlin"))
-    for name, first, second, refused in (
-        ("zones", moment, berlin, True),
-        ("days", day, berlin, True),
-        ("units", berlin, berlin.cast(pa.timestamp("ms", "Europe/Berlin")), False),
-        ("no zone", moment, day, False),
+    utc = moment.cast(pa.timestamp("us", "UTC"))
+    berlin = utc.cast(pa.timestamp("us", "Europe/Berlin"))
+    for name, parts, expected in (
+        ("zones", (moment, utc, berlin), berlin.type),
+        ("days", (day, berlin), berlin.type),
+        ("universal", (day, utc), utc.type),
+        ("units", (berlin, berlin.cast(pa.timestamp("ms", "Europe/Berlin"))), berlin.type),
+        ("no zone", (moment, day), pa.string()),
     ):
         (tmp_path / name).mkdir()
-        for number, column in enumerate((first, second)):
+        for number, column in enumerate(parts):
             pq.write_table(pa.table({"day": column}), tmp_path / name / f"{number}.parquet")
-        if refused:
-            with pytest.raises(SourceUnreadable, match="different time zones for the moments of column day"):
-                open_source(tmp_path / name)
-        else:
-            stored = LOCAL.types(open_source(tmp_path / name), ["day"])["day"]
-            assert stored == (pa.string() if name == "no zone" else berlin.type)
+        assert LOCAL.types(open_source(tmp_path / name), ["day"])["day"] == expected
 
 
 def test_a_column_in_files_and_in_names_of_folders_is_refused(tmp_path: Path) -> None:

@@ -104,6 +104,42 @@ def test_the_same_table_again_needs_no_comparison(first: Path, tmp_path: Path) -
     assert (tmp_path / "again" / "data.csv").read_bytes() == first.read_bytes()
 
 
+def test_a_table_that_was_published_while_rows_were_read_is_not_missed(tmp_path: Path) -> None:
+    """Both lists of earlier releases were empty when the two began."""
+    same = policy(tmp_path, ["area", "sex"])
+
+    def overtake() -> None:
+        release_to(rows().slice(0, len(rows()) - 1), same, Destination(tmp_path / "other", "csv"))
+
+    with pytest.raises(Refused, match=r"published while this one was made, .* Nothing appeared"):
+        release_to(rows(), same, Destination(tmp_path / "own", "csv"), terms=ReleaseTerms(before_charge=overtake))
+    assert (tmp_path / "other").exists()
+    assert not (tmp_path / "own").exists()
+
+
+@pytest.mark.parametrize(
+    ("way", "differs"),
+    [
+        ({"protect": "rounding", "base": 5, "minimum": None}, False),
+        ({"protect": "rounding", "base": 2, "minimum": None}, True),
+        ({"protect": "adjustment", "minimum": 3}, True),
+    ],
+)
+def test_rounded_and_adjusted_tables_of_other_rows_are_refused_if_readers_see_a_difference(
+    tmp_path: Path, way: dict[str, Any], *, differs: bool
+) -> None:
+    same = policy(tmp_path, ["area", "sex"])
+    chosen = {**same["release"], **way}
+    same["release"] = {name: value for name, value in chosen.items() if value is not None}
+    release_to(rows(), same, Destination(tmp_path / "first", "csv"))
+    if differs:
+        with pytest.raises(Refused, match=r"published before, .* Nothing appeared"):
+            release_to(rows().slice(0, len(rows()) - 1), same, Destination(tmp_path / "second", "csv"))
+    else:
+        released = release_to(rows().slice(0, len(rows()) - 1), same, Destination(tmp_path / "second", "csv"))
+        assert not [note for note in released.notes if "compared" in note]
+
+
 def test_the_same_table_of_other_rows_is_refused_since_one_can_be_subtracted_from_the_other(
     first: Path, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from incrowd.accounting.budget import Amount
@@ -272,9 +273,7 @@ def test_dates_that_cannot_be_read_are_refused_before_the_charge(
     assert [period.state for period in Series.of(policy).status()] == [PeriodState.OPEN] * 4
 
 
-@pytest.mark.parametrize(
-    "price", [{}, {"period__charge": "series", "release__delta": "1e-6", "release__noise": "gaussian"}]
-)
+@pytest.mark.parametrize("price", [{}, {"release": RUNNING}])
 def test_two_datasets_of_the_same_people_have_series_of_different_names(tmp_path: Path, price: dict[str, Any]) -> None:
     first = policy_in(tmp_path, budget={"epsilon": 2, "delta": "1e-4"}, **price)
     other = {"dataset__name": "visits", "dataset__same_people_as": "stays", "budget": None, **price}
@@ -297,6 +296,12 @@ def test_moments_of_a_zone_are_no_days(tmp_path: Path) -> None:
         stated = data.set_column(2, "discharged", data["discharged"].cast(pa.timestamp("us", zone)))
         with pytest.raises(SourceInvalid, match=f"depends on the zone {zone} of this file"):
             run_period(stated, policy, MONTHS[0], place(tmp_path, MONTHS[0]))
+    plain = data.set_column(2, "discharged", data["discharged"].cast(pa.timestamp("us")))
+    (tmp_path / "parts").mkdir()
+    for number, part in enumerate((plain, stated)):
+        pq.write_table(part, tmp_path / "parts" / f"{number}.parquet")
+    with pytest.raises(SourceInvalid, match="depends on the zone Europe/Berlin of this file"):
+        run_period(tmp_path / "parts", policy, MONTHS[0], place(tmp_path, MONTHS[0]))
     declared = policy_in(tmp_path, columns__discharged__type="text", period__zone="Europe/Berlin")
     assert run_period(data, declared, MONTHS[1], place(tmp_path, MONTHS[1])).new
 

@@ -74,14 +74,17 @@ class LocalEngine:
         return open_source(source, options)
 
     def types(self, rows: Rows, columns: Sequence[str]) -> Mapping[str, pa.DataType]:
-        """Return the type of each column in the first batch; of one that files store by several types, text.
+        """Return the type of each column in the first batch; no value is read.
 
-        No value is read.
+        Of a column that files store by several types it is text, or one with a time zone if some file names one.
         """
         first = next(iter(rows.batches(list(columns))), None)
-        stored = rows.reader.types if isinstance(rows, Source) and isinstance(rows.reader, TypedReader) else None
-        mixed = set() if stored is None else set(columns) - stored.keys()
-        return {name: pa.string() if first is None or name in mixed else first.column(name).type for name in columns}
+        own = {name: pa.string() if first is None else first.column(name).type for name in columns}
+        if isinstance(rows, Source) and isinstance(rows.reader, TypedReader):
+            stored = rows.reader.types
+            own |= {name: pa.string() for name in columns if name not in stored}
+            own |= {name: stored[name] for name in columns if name in stored and pa.types.is_timestamp(stored[name])}
+        return own
 
     def keyed(self, rows: Rows, cells: Cells | None) -> Rows:
         """Return the same rows; validation stores the keys of these cells, so that text is parsed once."""

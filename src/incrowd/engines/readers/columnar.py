@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -146,25 +146,23 @@ def open_parquet(path: Path) -> Parquet:
         raise SourceUnreadable(f"a column of {path} is in its files and in the names of its subfolders: leave one out.")
     first, *others = map(_types, schemas)
     same = {name: kind for name, kind in first.items() if all(_alike(kind, other.get(name)) for other in others)}
-    _refuse_zones([first, *others], first.keys() - same.keys())
+    mixed = {name: _zoned([file[name] for file in (first, *others)]) for name in first.keys() - same.keys()}
+    same |= {name: kind for name, kind in mixed.items() if kind is not None}
     rows = sum(footer.num_rows for footer in footers)
     return Parquet(paths, (*names, *named_by_folders), rows, same, partitions)
 
 
 def _alike(kind: pa.DataType, other: pa.DataType | None) -> bool:
     """Whether values of two types are read alike: moments may be more precise in one."""
-    moments = other is not None and pa.types.is_timestamp(kind) and pa.types.is_timestamp(other)
-    return bool(other == kind or (moments and kind.tz == other.tz))
+    if other is not None and pa.types.is_timestamp(kind) and pa.types.is_timestamp(other):
+        return bool(kind.tz == other.tz)
+    return bool(kind == other)
 
 
-def _refuse_zones(files: Sequence[Mapping[str, pa.DataType]], names: Iterable[str]) -> None:
-    """Refuse files that store a column in different ways, some with a zone: its days would differ from file to file."""
-    for name in names:
-        if any(pa.types.is_timestamp(file[name]) and file[name].tz is not None for file in files):
-            raise SourceUnreadable(
-                f"the files name different time zones for the moments of column {name}, and its days depend on them. "
-                "Write the files again with one zone, or with days."
-            )
+def _zoned(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
+    """Return a type with a time zone, one other than UTC if there is one: the days of some files depend on it."""
+    zoned = [kind for kind in kinds if pa.types.is_timestamp(kind) and kind.tz is not None]
+    return next((kind for kind in zoned if kind.tz != "UTC"), zoned[0] if zoned else None)
 
 
 def _types(schema: pa.Schema) -> dict[str, pa.DataType]:

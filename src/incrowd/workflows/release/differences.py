@@ -92,8 +92,22 @@ def earlier_releases(policy: Policy, ledger: Ledger | None, *, anyway: bool) -> 
     return tuple(release for release in releases if release.certificate is not None)
 
 
+def require_none_since(policy: Policy, ledger: Ledger, earlier: Sequence[Earlier]) -> None:
+    """Refuse a release that was not compared with one that was published while its rows were read."""
+    if not is_form(policy.plan.guarantee):
+        return
+    compared = {release.release for release in earlier}
+    since = [name for name in dict.fromkeys(_charged(policy, ledger)) if name not in compared]
+    if since:
+        raise Refused(
+            f"release {since[0]} about the same people was published while this one was made, and the two were not "
+            "compared. Nothing appeared. Release again."
+        )
+
+
 _SUPPRESS, _TABULATE = "suppress cells", "tabulate"
-_PROTECTIONS = (_SUPPRESS, "round cells", "adjust cells", "perturb cells")
+_BY_KEYS = "perturb cells"
+_PROTECTIONS = (_SUPPRESS, "round cells", "adjust cells", _BY_KEYS)
 
 
 def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
@@ -115,7 +129,7 @@ def require_linked(policy: Policy, earlier: Sequence[Earlier]) -> None:
         )
     if protection.kind != _SUPPRESS:
         return
-    files = [file for release in others for file in _suppressed_files(release.certificate, release.folder)]
+    files = [file for release in others for file in _files_with_totals(release.certificate, release.folder)]
     missing = [place for place, digest in files if digest not in protection.earlier]
     if missing:
         names = ", ".join(json.dumps(os.path.relpath(place, policy.folder), ensure_ascii=False) for place in missing)
@@ -137,11 +151,11 @@ def _same_numbers(policy: Policy, release: Earlier) -> bool:
     return bool((made.value, made.weight) == (ours.value, ours.weight))
 
 
-def _suppressed_files(certificate: Certificate | None, folder: Path | None) -> Iterator[tuple[Path, str]]:
-    """Yield the file and digest of each table with suppressed cells."""
-    suppressed = None if certificate is None else _step(certificate.steps, _SUPPRESS)
-    if certificate is not None and folder is not None and suppressed is not None:
-        for file in tables_of(certificate)[: suppressed.tables]:
+def _files_with_totals(certificate: Certificate | None, folder: Path | None) -> Iterator[tuple[Path, str]]:
+    """Yield the file and digest of each table with totals."""
+    made = None if certificate is None else _step(certificate.steps, _TABULATE)
+    if certificate is not None and folder is not None and made is not None:
+        for file in tables_of(certificate)[: len(made.tables)]:
             yield folder / file.name, file.sha256
 
 
@@ -198,9 +212,9 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
             files = tables_of(release.certificate)[: before.tables]
             if all(file.sha256 in linked.earlier for file in files):
                 continue
-            if _same_table(new, release, linked):
-                notes.extend(_require_same_cells(new, release))
-                continue
+        if _same_table(new, release):
+            notes.extend(_require_same_cells(new, release))
+            continue
         if not cells:
             notes.append(
                 f"not compared with release {release.release}: values of one of the two are masked or suppressed"
@@ -210,17 +224,21 @@ def hold_against(new: Written, earlier: Sequence[Earlier], policy: Policy) -> tu
     return tuple(notes)
 
 
-def _same_table(new: Written, release: Earlier, protection: Any) -> bool:
-    """Whether an earlier release made the same tables with totals, by the same steps; perhaps of other rows."""
+def _same_table(new: Written, release: Earlier) -> bool:
+    """Whether an earlier release made the same tables with totals, by the same steps; perhaps of other rows.
+
+    Noise by the keys of records is left out: it is made for tables that are subtracted.
+    """
     steps = () if release.certificate is None else release.certificate.steps
-    return (_step(steps, _TABULATE), _protection(steps)) == (_step(new.certificate.steps, _TABULATE), protection)
+    own, before = ((_step(made, _TABULATE), _protection(made)) for made in (new.certificate.steps, steps))
+    return own == before and own[1] is not None and own[1].kind != _BY_KEYS
 
 
 def _require_same_cells(new: Written, release: Earlier) -> tuple[str, ...]:
     """Refuse a table whose cells are not those of the same table before: readers subtract one from the other."""
     number = _step(new.certificate.steps, _TABULATE).number
     ours, theirs = (
-        [_read_cells(place, number) for place, _ in _suppressed_files(made.certificate, made.folder)]
+        [_read_cells(place, number) for place, _ in _files_with_totals(made.certificate, made.folder)]
         for made in (new, release)
     )
     differing = sum(_differing(*pair) for pair in zip(ours, theirs, strict=True))
@@ -230,10 +248,10 @@ def _require_same_cells(new: Written, release: Earlier) -> tuple[str, ...]:
     if new.anyway:
         return (f"the same table was published in release {release.release}: {cells}, and readers hold both",)
     raise Refused(
-        f"the same table was published before, in release {release.release}, and {cells} from it: the rows have "
-        "changed. Readers hold both, and a change by a person or a cell that one of the two leaves empty stands in the "
-        "difference. Nothing appeared. Declare period: if each table has rows of its own, or release with --force if "
-        "you know what the two show together."
+        f"the same table was published before, in release {release.release}, and {cells} from it. Readers hold both: "
+        "a person who came or went, or a cell that one of the two leaves empty, stands in the difference. Nothing "
+        "appeared. Declare period: if each table has rows of its own, or release with --force if you know what the two "
+        "show together."
     )
 
 

@@ -47,6 +47,7 @@ from incrowd.workflows.release.differences import (
     is_form,
     other_period,
     require_linked,
+    require_none_since,
 )
 from incrowd.workflows.release.keyed import once
 from incrowd.workflows.release.outsiders import keep_held_out
@@ -312,6 +313,8 @@ def _accompany(
     table = Table(policy.schema, prepared.reading, prepared.engine)
     members = _members(policy, certificate, stage.public, table)
     written = Written(certificate, stage.public, order.plan.smallest_class, members, background.anyway)
+    if not background.anyway:
+        require_none_since(policy, prepared.ledger, background.earlier)
     notes = hold_against(written, background.earlier, policy)
     people = _participants(policy, certificate, table, background.consent)
     source = {"source": prepared.source.address, "read as": dict(prepared.source.settings)}
