@@ -108,7 +108,7 @@ def test_a_table_that_was_published_while_rows_were_read_is_not_missed(tmp_path:
     """Both lists of earlier releases were empty when the two began."""
     same = policy(tmp_path, ["area", "sex"])
 
-    def overtake() -> None:
+    def overtake(_notes: object) -> None:
         release_to(rows().slice(0, len(rows()) - 1), same, Destination(tmp_path / "other", "csv"))
 
     with pytest.raises(Refused, match=r"published while this one was made, .* Nothing appeared"):
