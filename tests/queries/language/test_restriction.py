@@ -192,6 +192,8 @@ PEOPLE = Relation(
 )
 READ = (
     "SELECT COUNT(*) FROM orders WHERE day < '2025-03-01'",
+    "SELECT COUNT(*) FROM orders WHERE (day < '2025-02-28' AND pieces = 1) OR (day = '2025-03-02' AND channel = 'web')",
+    "SELECT COUNT(*) FROM orders WHERE NOT (day > '2025-03-01' OR pieces = 1)",
     "SELECT channel, COUNT(*) FROM orders WHERE EXTRACT(MONTH FROM day) = 3 AND pieces > 1 GROUP BY channel",
     "SELECT COUNT(*) FROM (SELECT day AS d, who FROM orders WHERE pieces < 5) AS t WHERE d = '2025-03-01'",
     "SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.who = b.who AND a.day = b.day WHERE b.day < '2025-02-28'",
@@ -241,6 +243,7 @@ def test_people_without_a_row_on_the_days_that_a_query_reads_change_nothing(sql:
     [
         "SELECT COUNT(*) FROM orders",
         "SELECT COUNT(*) FROM orders WHERE day < '2025-03-01' OR pieces = 1",
+        "SELECT COUNT(*) FROM orders WHERE NOT (day >= '2025-03-01' AND pieces = 1)",
         "SELECT COUNT(*) FROM (SELECT who, MAX(day) AS day FROM orders GROUP BY who) AS t WHERE day < '2025-03-01'",
         "SELECT COUNT(*) FROM orders AS a JOIN orders AS b ON a.who = b.who WHERE a.day < '2025-03-01'",
         "SELECT COUNT(*) FROM orders WHERE day < '2025-03-01' AND who IN (SELECT who FROM orders)",
