@@ -12,7 +12,8 @@ the table shows how cost grows.  igraph and networkit (peers `graphs_igraph` and
 
 Besides what the smallest graph takes, memory grows with the edges, by 55 to 105 bytes for each: edges are read some
 millions at a time, and products of matrices are made in pieces of 2 million entries.  CPU time of degrees grows with
-the edges; that of triangles with the pairs of edges that have a common end, whose common neighbors are counted.
+the edges; that of triangles with the pairs of edges that have a common end, whose common neighbors are counted as far
+as they can matter.  Triangles are measured with the extra `fast`.
 """
 
 from __future__ import annotations

@@ -257,6 +257,8 @@ def test_a_policy_is_of_a_table_or_of_a_graph(tmp_path: Path) -> None:
 def test_ids_that_are_numbers_are_found_as_texts_are(ids: list[str]) -> None:
     named = ["7", "07", "0", "-7", "+7", " 7", "12", "012", "9" * 18, "9" * 25, "3", "", "a", "1e1", "7.0"]
     nodes = NodeIds(pa.array(ids, pa.string()))
-    for values in ([*named, None], named, [name for name in named if name.isdecimal()], ["7", "12", "0", "1000000"]):
+    numbers = [name for name in named if name.isdecimal()]
+    balanced = ["12", "012", "0x7fffffffffffffff"]  # as many characters as digits in all, and yet two are no ids
+    for values in ([*named, None], named, numbers, ["7", "12", "0", "1000000"], balanced, ["7", "0x3", "-3"]):
         expected = [ids.index(value) if value in ids else -1 for value in values]
         assert nodes.places(pa.array(values, pa.string())).tolist() == expected
