@@ -34,7 +34,7 @@ SECTIONS = {
     "pram": "release: {method: pram, columns: {sex: {stay: 4/5}, ethnicity: {stay: 4/5}}}\n"
     "budget: {unbounded: a benchmark}\n",
 }
-SURVEY = "survey: 1\nname: bench\nepsilon: 1\nquestions: {ethnicity: {categories: [%s]}}\n"
+SURVEY = "survey: 1\nname: answers\nepsilon: 1\nquestions: {ethnicity: {categories: [%s]}}\n"
 ETHNICITIES = "white, black, asian, hispanic, native, mixed"
 
 
