@@ -17,7 +17,8 @@ FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax a
 FOLDER/datasynthesizer/bin/python with DataSynthesizer, FOLDER/smartnoise/bin/python with smartnoise-synth, and
 FOLDER/sdmetrics/bin/python with sdmetrics, which scores all of them.  A peer that is not there is left out; one that
 uses more CPU than its limit is stopped and says so.  With `--tables` each measure of a peer is compared with the best
-of `marginals`, with and without target, and `tree`; the ratios are printed, and the exit code is 1 if a peer is ahead by more than chance.
+of `marginals`, with and without target, and `tree`; ratios are printed, and the exit code is 1 if a peer is ahead by
+more than chance.
 """
 
 from __future__ import annotations
