@@ -16,8 +16,9 @@ dependence are as in the usual extract, the values are invented.
 FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax and pandas,
 FOLDER/datasynthesizer/bin/python with DataSynthesizer, FOLDER/smartnoise/bin/python with smartnoise-synth, and
 FOLDER/sdmetrics/bin/python with sdmetrics, which scores all of them.  A peer that is not there is left out; one that
-uses more CPU than its limit is stopped and says so.  With `--tables` each measure of a peer is compared with the better
-of `marginals` and `tree`; the ratios are printed, and the exit code is 1 if a peer is ahead by more than chance.
+uses more CPU than its limit is stopped and says so.  With `--tables` each measure of a peer is compared with the best
+of `marginals`, with and without target, and `tree`; ratios are printed, and the exit code is 1 if a peer is ahead by
+more than chance.
 """
 
 from __future__ import annotations
@@ -330,7 +331,7 @@ def cell(name: str, truth: Codes, made: tuple[str, Codes, float, int], held: Cod
 
 
 def behind(name: str, ours: list[list[float]], label: str, theirs: list[float]) -> list[str]:
-    """Print the better of our runs beside a peer's, measure by measure, and return where it is behind."""
+    """Print the best of our runs beside a peer's, measure by measure, and return where it is behind."""
     best = [
         (min if slack > 0 else max)(own) for slack, own in zip(MEASURES.values(), zip(*ours, strict=True), strict=True)
     ]
@@ -360,10 +361,13 @@ def all_beside(name: str, table: pa.Table, peers: Path) -> list[str]:
     missed = []
     for label, (folder, *_) in PEERS.items():
         python = peers / folder / "bin" / "python"
+        if not python.exists():
+            line(name, label, "1", "not there")
+            continue
         try:
             theirs = cell(name, truth, (label, *peer(label, python, truth, sizes)), held, peers)
-            missed += behind(name, runs[:2], label, theirs)
-        except (subprocess.TimeoutExpired, FileNotFoundError, SystemExit, ValueError) as error:
+            missed += behind(name, runs, label, theirs)
+        except (subprocess.TimeoutExpired, SystemExit, ValueError) as error:
             stopped = f"did not finish in {LIMIT} CPU seconds"
             line(name, label, "1", stopped if isinstance(error, subprocess.TimeoutExpired) else "failed")
     return missed

@@ -313,3 +313,19 @@ def just_above(number: float) -> float:
 
 def _joined(points: Sequence[Number]) -> str:
     return ", ".join(str(point) for point in points)
+
+
+def spiked(hierarchy: Intervals | Cuts, spikes: tuple[Number, ...]) -> Cuts:
+    """Return intervals between bounds, or cuts, with a class for each spike.
+
+    >>> spiked(Intervals(Numbers(0, 19), (10,)), (0,)).labels(1)
+    ('<= 0', '[1, 10)', '>= 10')
+    """
+    if isinstance(hierarchy, Cuts):
+        more = tuple(spike for spike in spikes if exact(spike) not in map(exact, hierarchy.spikes))
+        return replace(hierarchy, spikes=(*hierarchy.spikes, *more))
+    levels = [hierarchy.members(level) for level in range(1, hierarchy.depth + 1)]
+    if any(members is None for members in levels):
+        raise InvalidParameter("spikes stand beside intervals between declared bounds: declare both bounds.")
+    points = (tuple(members.to_pylist()[1:]) for members in levels if members is not None)
+    return Cuts(hierarchy.domain, tuple(own for own in points if own), hierarchy.provenance, spikes)

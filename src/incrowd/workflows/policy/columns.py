@@ -15,11 +15,10 @@ from incrowd.core.graph import GraphSchema, Relations
 from incrowd.core.hierarchy.calendar import Calendar, Period
 from incrowd.core.hierarchy.flat import Flat, flat
 from incrowd.core.hierarchy.hierarchy import Hierarchy
-from incrowd.core.hierarchy.intervals import Cuts, Intervals
+from incrowd.core.hierarchy.intervals import Cuts, Intervals, spiked
 from incrowd.core.hierarchy.text import Classification, Prefix, Pseudonyms, Redaction
 from incrowd.core.hierarchy.tree import TreeHierarchy, ordered, parse_arx, tree
 from incrowd.core.linked import ChildTable
-from incrowd.core.rounding import Number
 from incrowd.core.schema import Column, Missing, Outside, Role, Schema
 from incrowd.core.table import SourceOptions
 from incrowd.core.unit import ExtraRowsRule, Kind, Unit
@@ -179,18 +178,9 @@ def _intervals(section: ColumnSection, rule: HierarchySection, numbers: Numbers,
             "nearest bound: leave open_ends out, or let outside be other or drop."
         )
     if rule.spikes:
-        return _spiked(Intervals(numbers, rule.intervals or (), rule.origin), rule.spikes, provenance)
+        return spiked(Intervals(numbers, rule.intervals or (), rule.origin, provenance=provenance), rule.spikes)
     ends = moved if rule.open_ends is None else rule.open_ends
     return Intervals(numbers, rule.intervals or (), rule.origin, ends and numbers.closed, provenance)
-
-
-def _spiked(intervals: Intervals, spikes: tuple[Number, ...], provenance: Provenance) -> Cuts:
-    """Return intervals between bounds as cuts, with a class for each spike."""
-    levels = [intervals.members(level) for level in range(1, intervals.depth + 1)]
-    if any(members is None for members in levels):
-        raise InvalidParameter("spikes stand beside intervals between declared bounds: declare both bounds.")
-    points = (tuple(members.to_pylist()[1:]) for members in levels if members is not None)
-    return Cuts(intervals.domain, tuple(own for own in points if own), provenance, spikes)
 
 
 def _provenance(section: ColumnSection, rule: HierarchySection) -> Provenance:

@@ -244,6 +244,18 @@ def test_orders_in_a_circle_and_shared_columns_are_refused() -> None:
         _ = load_policy(changed(WORK, release__rows=4001)).plan
 
 
+def test_parts_of_a_sum_have_a_class_for_0_alone() -> None:
+    """So the model knows which parts are 0 together; it follows from the declaration, and nobody wrote spikes."""
+    plain = changed(WORK, release__constraints=[])
+    summed, free = (
+        next(step for step in load_policy(policy).plan.steps if isinstance(step, MeasureTables))
+        for policy in (WORK, plain)
+    )
+    for own, before in zip(summed.columns, free.columns, strict=True):
+        more = 1 if own.column in ("sum", "base", "bonus") else 0
+        assert (own.size or 0) - (before.size or 0) == more, own.column
+
+
 def test_the_report_names_constraints_and_what_the_model_cannot_know(tmp_path: Path) -> None:
     release_to(work(500), with_ledger(WORK, tmp_path), Destination(tmp_path / "out", "csv"))
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

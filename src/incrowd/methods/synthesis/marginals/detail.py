@@ -22,7 +22,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from incrowd.core.domain import Categories, Dates, Numbers, Type
-from incrowd.core.hierarchy.intervals import Cuts, just_above
+from incrowd.core.hierarchy.intervals import Cuts, Intervals, just_above, spiked
 from incrowd.core.recoding import Classes, Recoding
 from incrowd.core.steps.bins import BinColumn
 from incrowd.methods.shared.columns import digest_of
@@ -154,6 +154,21 @@ def drawn_number(classes: Classes) -> bool:
     domain = column.domain
     closed = isinstance(domain, Numbers | Dates) and None not in domain.bounds
     return closed and not classes.has_other and 0 < classes.recoding.level < column.hierarchy.height
+
+
+def with_zero(column: Column) -> Column:
+    """Return a column of numbers with a class for 0 alone, where it lies within bounds: a part of a sum often is 0.
+
+    >>> from incrowd.core.schema import Column
+    >>> debt = Column("debt", type=Type.INTEGER, hierarchy=Cuts(Numbers(0, 900), ((100,),)))
+    >>> with_zero(debt).hierarchy.labels(1)
+    ('<= 0', '[1, 100)', '>= 100')
+    """
+    hierarchy, domain = column.hierarchy, column.domain
+    if not isinstance(hierarchy, Intervals | Cuts) or not isinstance(domain, Numbers) or None in domain.bounds:
+        return column
+    low, high = exact_bounds(column)
+    return replace(column, hierarchy=spiked(hierarchy, (0,))) if low <= 0 <= high else column
 
 
 def range_of(classes: Classes) -> NumberRange:

@@ -35,6 +35,7 @@ from incrowd.methods.synthesis.marginals.detail import (
     drawn_number,
     enough_intervals,
     range_of,
+    with_zero,
 )
 from incrowd.methods.synthesis.marginals.evaluation import Evaluator, WeightedRows
 from incrowd.methods.synthesis.marginals.junction import cells_of
@@ -177,7 +178,8 @@ class Marginals(Method):
                 f"the values of {schema.drafted[0]!r} were drafted from rows, so a model would show rows. Where the "
                 "same is public, write public: with its source."
             )
-        return tuple(self._listed(column) for column in schema.released)
+        summed = {name for item in self.constraints if item.total for name in (item.total, *(item.parts or ()))}
+        return tuple(self._listed(with_zero(item) if item.name in summed else item) for item in schema.released)
 
     def _listed(self, column: Column) -> Classes:
         """Return the classes of a column at its level, or at the finest with few enough.
