@@ -250,7 +250,7 @@ SELECT "Kunden-Nr.", MAX("Bestelldatum") FROM Bestellungen GROUP BY "Kunden-Nr."
 SELECT AVG(n) FROM (SELECT "Kunden-Nr.", COUNT(*) AS n FROM Bestellungen GROUP BY "Kunden-Nr.") t;
 SELECT COUNT(*) FROM Bestellungen WHERE "Größe" = 'XXL';
 SELECT "Größe", COUNT(*) FROM Bestellungen WHERE "Größe" = 'xl' GROUP BY "Größe";
--- rightly, instead: SELECT "Größe", COUNT(*) FROM Bestellungen WHERE "Größe" = 'XL' GROUP BY "Größe";
+-- instead: SELECT "Größe", COUNT(*) FROM Bestellungen WHERE "Größe" = 'XL' GROUP BY "Größe";
 SELECT COUNT(*) FROM Bestellungen WHERE "Preis in €" = 19,99;
 -- rightly, instead: SELECT COUNT(*) FROM Bestellungen WHERE "Preis in €" = 19.99;
 SELECT "Grösse", COUNT(*) FROM Bestellungen GROUP BY 1;
