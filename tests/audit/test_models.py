@@ -38,7 +38,10 @@ LAW = SystemCoins.gaussian
 
 
 def made(method: str, target: tuple[int, str], rows: pa.Table, folder: Path, drawn: int = 10) -> Synthesized:
-    """Release a model of women in places, of whom as many are drawn as is said."""
+    """Release a model of women in places, of whom as many are drawn as is said.
+
+    A constraint names the places, so that rare ones are not taken together: each stays a cell of its own.
+    """
     places = sorted(set(rows["place"].to_pylist()) | {f"{n:05d}" for n in range(PEOPLE)})
     folder.mkdir(parents=True)
     policy: dict[str, Any] = {
@@ -54,6 +57,7 @@ def made(method: str, target: tuple[int, str], rows: pa.Table, folder: Path, dra
             "levels": {"place": 0},
             "rounds": 1,
             "rows": drawn,
+            "constraints": [{"never": {"place": places[0], "sex": "M"}}],
         },
         "ledger": f"sqlite:///{folder}/ledger.sqlite",
     }
@@ -77,7 +81,7 @@ def likelihoods(method: str, rows: int, folder: Path) -> tuple[NDArray[np.float6
     """Return how much what was measured speaks for one more woman in each place, and the scales of the noise in it."""
     found = made(method, (EPSILON, DELTA), women([*range(CELLS[method])] * rows), folder).result.search
     assert found is not None
-    tables = [each for each in found.fit.measured if 0 in each.columns]
+    tables = [each for each in found.fit.measured if 0 in each.columns and math.isfinite(each.scale)]
     counts = [each.counts if each.columns == (0,) else each.counts[:, 0] for each in tables]
     scores = [(count - ROWS) / each.scale**2 for count, each in zip(counts, tables, strict=True)]
     return np.sum(scores, axis=0), tuple(each.scale for each in tables)
