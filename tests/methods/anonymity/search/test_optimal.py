@@ -252,7 +252,7 @@ def _ranked(lift: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
     return np.unique(lift, return_inverse=True)[1].astype(np.int32)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(groups=histograms, t=st.sampled_from((0.0, 0.1, 0.2, 0.5)))
 def test_the_kernel_of_closeness_computes_what_numpy_does(groups: Histograms, t: float) -> None:
     if importlib.util.find_spec("numba") is not None:
@@ -271,7 +271,7 @@ def test_the_kernel_of_closeness_computes_what_numpy_does(groups: Histograms, t:
 
 
 @pytest.mark.parametrize("name", ["close", "close, hierarchical", "k and close"])
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(table=universe.rows, limit=limits)
 def test_a_long_search_with_kernels_finds_what_a_plain_one_does(name: str, table: list[Row], limit: str) -> None:
     task = Task(CRITERIA[name].criterion, limit=limit)
