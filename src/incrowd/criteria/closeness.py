@@ -29,6 +29,7 @@ from incrowd.criteria.distances import (
     lacking,
     lacking_in_order,
     largest_close,
+    largest_close_of_all,
     levels_of,
     ordered,
 )
@@ -109,8 +110,7 @@ class Closeness(ColumnDemand):
         if self.harmless or not far.any():
             return rows
         groups, bounds = self._values(partition).some(far), rows.copy()
-        largest = largest_close(groups.sizes, self._lacking(groups), self._most + 2 * SLACK)
-        bounds[far] = np.minimum(rows[far], largest)
+        bounds[far] = np.minimum(rows[far], self._largest(groups, self._most + 2 * SLACK))
         return bounds
 
     def measured(self, groups: Groups) -> PerGroup:
@@ -127,6 +127,14 @@ class Closeness(ColumnDemand):
         """Return the values of the column in each class, as histograms where they exist and apply."""
         histograms = None if self.harmless or self.distance == "ordered" else partition.histograms.get(self.column)
         return partition.groups(self.column) if histograms is None else histograms
+
+    def _largest(self, groups: Groups | Histograms, t: float) -> Rows:
+        if isinstance(groups, Histograms):
+            lifts = groups.lifts if self.distance == "hierarchical" else ()
+            largest = largest_close_of_all(groups, lifts, t)
+            if largest is not None:
+                return largest
+        return largest_close(groups.sizes, self._lacking(groups), t)
 
     @cached_property
     def _most(self) -> float:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.keys import Codes
+from incrowd.criteria.compiled import compiled_distances, compiled_inverses
 from incrowd.criteria.groups import Groups, Histograms, PerGroup
 
 _ROUNDS = 3
@@ -33,6 +35,8 @@ def equal(groups: Groups | Histograms) -> PerGroup:
     [0.5, 0.5]
     """
     if isinstance(groups, Histograms):
+        if (distances := compiled_distances(groups)) is not None:
+            return distances
         short = groups.overall - groups.rows / groups.sizes[:, np.newaxis]
         return np.clip(groups.mean(np.maximum(short, 0.0)), 0.0, 1.0)
     overall = groups.overall[groups.values]
@@ -102,6 +106,8 @@ def hierarchical(groups: Groups | Histograms) -> PerGroup:
     >>> hierarchical(sick).tolist()
     [0.25, 0.25]
     """
+    if isinstance(groups, Histograms) and (distances := compiled_distances(groups, groups.lifts)) is not None:
+        return distances
     levels = levels_of(groups)
     return np.asarray(functools.reduce(np.add, [equal(level) for level in levels]) / len(levels))
 
@@ -160,6 +166,12 @@ def largest_close(sizes: NDArray[np.int64], bound: Lacking, t: float) -> NDArray
         reached, slope = bound(x)
         x = np.where(reached > t, np.minimum(x + (reached - t) / np.maximum(slope, 1e-300), _NONE), x)
     return np.floor((1.0 + 1e-9) / x).astype(np.int64)
+
+
+def largest_close_of_all(groups: Histograms, lifts: tuple[Codes, ...], t: float) -> NDArray[np.int64] | None:
+    """Return what `largest_close` does of equal distances, or their mean with those of labels; None if not compiled."""
+    x = compiled_inverses(groups, lifts, t, _ROUNDS)
+    return None if x is None else np.floor((1.0 + 1e-9) / x).astype(np.int64)
 
 
 def lacking(levels: Sequence[Groups | Histograms]) -> Lacking:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -10,15 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incrowd.core.counts import Counts
+from incrowd.criteria import compiled
 from incrowd.criteria.average_risk import AverageRisk
 from incrowd.criteria.criterion import Criterion
-from incrowd.criteria.distances import equal, hierarchical, lacking, levels_of
+from incrowd.criteria.distances import (
+    equal,
+    hierarchical,
+    lacking,
+    largest_close,
+    largest_close_of_all,
+    levels_of,
+)
+from incrowd.criteria.groups import Histograms
 from incrowd.criteria.k_anonymity import KAnonymity
 from incrowd.criteria.partition import Partition
 from incrowd.errors import InvalidParameter
 from incrowd.methods.anonymity.search import optimal as search
 from incrowd.methods.anonymity.search import rollup
-from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits, Task
+from incrowd.methods.anonymity.search.lattice import Lattice, LevelLimits, Point, Task
 from incrowd.methods.anonymity.search.optimal import Progress, SearchLimits, minimal, optimal
 from incrowd.quality.additive import Loss
 from tests.criteria.slow_criteria import CRITERIA, SENSITIVE
@@ -222,3 +232,73 @@ def test_written_down_histograms_are_as_far_as_groups(table: list[Row], node: tu
             x = share / groups.sizes
             written, summed = lacking(levels(histograms))(x), lacking(levels(groups))(x)
             assert written[0] == pytest.approx(summed[0])
+
+
+histograms = st.integers(2, 6).flatmap(
+    lambda values: st.builds(
+        lambda rows, table, lifts: Histograms(
+            np.array(rows, np.float64),
+            np.array(table) + np.array(rows).sum(axis=0),
+            tuple(_ranked(lift) for lift in lifts),
+        ),
+        st.lists(st.lists(st.integers(0, 9), min_size=values, max_size=values).filter(any), min_size=1, max_size=5),
+        st.lists(st.integers(0, 9), min_size=values, max_size=values),
+        st.lists(st.lists(st.integers(0, 2), min_size=values, max_size=values), max_size=2),
+    )
+)
+
+
+def _ranked(lift: list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.unique(lift, return_inverse=True)[1].astype(np.int32)
+
+
+@settings(deadline=None, max_examples=30)
+@given(groups=histograms, t=st.sampled_from((0.0, 0.1, 0.2, 0.5)))
+def test_the_kernel_of_closeness_computes_what_numpy_does(groups: Histograms, t: float) -> None:
+    if importlib.util.find_spec("numba") is not None:
+        importlib.import_module("numba")  # so that the first distances are compiled
+    distances = equal(groups), hierarchical(groups)
+    with patch.object(compiled, "kernel", lambda: None):
+        plain = equal(groups), hierarchical(groups)
+        largest = [largest_close(groups.sizes, lacking(levels), t).tolist() for levels in ([groups], levels_of(groups))]
+    with patch.object(compiled, "kernel", lambda: compiled.shortfalls):
+        kernel = equal(groups), hierarchical(groups)
+        found = [largest_close_of_all(groups, lifts, t) for lifts in ((), groups.lifts)]
+    assert [None if each is None else each.tolist() for each in found] == largest
+    for place in range(2):
+        assert kernel[place] == pytest.approx(plain[place], abs=1e-14)
+        assert distances[place] == pytest.approx(plain[place], abs=1e-14)
+
+
+@pytest.mark.parametrize("name", ["close", "close, hierarchical", "k and close"])
+@settings(deadline=None, max_examples=10)
+@given(table=universe.rows, limit=limits)
+def test_a_long_search_with_kernels_finds_what_a_plain_one_does(name: str, table: list[Row], limit: str) -> None:
+    task = Task(CRITERIA[name].criterion, limit=limit)
+    with (
+        patch.object(compiled, "kernel", lambda: None),
+        patch.object(rollup, "grouper", lambda _: rollup.grouped_by_numpy),
+    ):
+        plain = optimal(lattice(table), task)
+    with (
+        patch.object(compiled, "kernel", lambda: compiled.shortfalls),
+        patch.object(rollup, "_FEW", 0),
+        patch.object(rollup, "_WASTE", 0),
+        patch.object(rollup, "_LONG", 0),
+    ):
+        found = optimal(lattice(table), task)
+    assert [_rounded(point) for point in found.points] == [_rounded(point) for point in plain.points]
+    assert (found.best and _rounded(found.best)) == (plain.best and _rounded(plain.best))
+    assert found.judged == plain.judged
+
+
+def _rounded(point: Point) -> Point:
+    return replace(point, score=round(point.score, 9))
+
+
+def test_in_a_long_search_classes_to_start_from_are_prepared_for_the_second_node_that_needs_them() -> None:
+    made = lattice([(place, sex, age, "flu") for place in ("Paris", "Rome", "Oslo") for sex in "FM" for age in "12345"])
+    roller = rollup.RollupCache(made)
+    with patch.object(rollup, "_WASTE", 8), patch.object(rollup, "_LONG", 0):
+        sources = [len(roller(node).source) for node in (made.top, (2, 1, 2), (2, 0, 2), (1, 1, 1))]
+    assert sources == [30, 30, 8, 8]

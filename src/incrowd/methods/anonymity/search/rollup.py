@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import sys
 from bisect import bisect
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -134,6 +135,12 @@ _WORTH = 2
 _FEW = 512
 """From a source of no more classes everything is rolled up at once."""
 
+_LONG = 48
+"""A search is long once it grouped so many times as many tuples as the finest node has: classes are then prepared."""
+
+_WASTE = 4 * _FEW
+"""Classes to start from are prepared for nodes that would be rolled up from more."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rolled:
@@ -221,6 +228,9 @@ class _ByColumn(Mapping[str, Value]):
 class RollupCache:
     """Rolls up node after node, from the smallest of the nodes it kept; the only thing here that remembers.
 
+    A search that begins at coarse nodes meets none that finer ones could start from.  So where it is long, the node one
+    rung lower in every column is rolled up for the second of the nodes that could start there.
+
     Where it matters which of several like classes comes first, classes are `ordered` by their labels, as in a release.
     """
 
@@ -229,6 +239,7 @@ class RollupCache:
     keeps: int = 48
     done: int = 0
     cached: list[Tuples] = field(default_factory=list)
+    wanted: Counter[Node] = field(default_factory=Counter)
     nodes: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -237,17 +248,37 @@ class RollupCache:
     def __call__(self, node: Node) -> Rolled:
         """Return the classes of a node."""
         source = self._source(node)
+        if len(source) > _WASTE and self.done > _LONG * len(self.lattice.base):
+            source = self._prepared(node, source)
+        rolled = self._rolled(node, source)
+        if len(source) > _FEW and len(self.cached) < self.keeps:
+            self._keep(node, rolled)
+        return rolled.released()
+
+    def _prepared(self, node: Node, source: Tuples) -> Tuples:
+        """Return classes to start from, if need be those of the node one rung lower in every column."""
+        lower = tuple(max(0, rung - 1) for rung in node)
+        self.wanted[lower] += 1
+        if self.wanted[lower] != 2:
+            return source
+        if len(self.cached) >= self.keeps:
+            del self.cached[0]
+            self.nodes = self.nodes[1:]
+        self._keep(lower, self._rolled(lower, self._source(lower)))
+        return self._source(node)
+
+    def _rolled(self, node: Node, source: Tuples) -> Rolled:
         tables = [column[rung] for column, rung in zip(self.lattice.tables, node, strict=True)]
         sizes = [column[rung] for column, rung in zip(self.lattice.sizes, node, strict=True)]
         group = grouped_by_numpy if self.ordered else grouper(self.done)
         ids, first = group(source.codes, tables, sizes)
         self.done += len(source)
-        rolled = Rolled(self.lattice, source, source.merged(ids, first), ids)
-        if _WORTH * len(first) <= len(source) and len(self.cached) < self.keeps and len(source) > _FEW:
-            self._keep(node, rolled.complete())
-        return rolled.released()
+        return Rolled(self.lattice, source, source.merged(ids, first), ids)
 
-    def _keep(self, node: Node, tuples: Tuples) -> None:
+    def _keep(self, node: Node, rolled: Rolled) -> None:
+        if _WORTH * len(rolled.tuples) > len(rolled.source):
+            return
+        tuples = rolled.complete()
         place = bisect([len(tuples_) for tuples_ in self.cached], len(tuples))
         self.cached.insert(place, tuples)
         self.nodes = np.insert(self.nodes, place, node, axis=0)
