@@ -101,7 +101,7 @@ def grouped(keys: Keys, counts: NDArray[np.int64] | None = None) -> tuple[Keys, 
         return _reduced(keys, counts)
     if keys.dtype == np.int64 and keys.min() >= 0 and keys.max() < _DENSE * len(keys):
         return _dense(keys, counts)
-    if counts is not None and counts.min() > 0 and counts.sum() <= _FEW_MORE * len(keys):
+    if counts is not None and 0 < counts.min() <= counts.max() <= len(keys) and counts.sum() <= _FEW_MORE * len(keys):
         keys, counts = np.repeat(keys, counts), None  # numbers are put in order in less time than what is beside them
     if counts is None:
         keys = np.sort(keys)

@@ -61,7 +61,7 @@ class Coded:
         """Return the share of each pair of values of two columns, one down and the other across."""
         wide = self.sizes[other]
         keys = self.codes[one].astype(np.int64) * wide + self.codes[other]
-        counted = np.bincount(keys, self.weights, self.sizes[one] * wide)
+        counted: Numbers = np.asarray(np.bincount(keys, self.weights, self.sizes[one] * wide), np.float64)
         counted /= max(counted.sum(), 1e-300)
         return counted.reshape(self.sizes[one], wide)
 

@@ -43,7 +43,10 @@ ORIGIN = "nodes.parquet"
 """In the internal part: which node of the data each published one is; it is never released."""
 
 _NEEDED = ("scipy.optimize", "scipy.sparse.csgraph")
-"""What methods of graphs import where they use it: loaded before the charge, so that a missing one costs nothing."""
+"""What methods import where they use it: loaded before the charge, so that a missing one costs nothing.
+
+A method that needs less than all of them says so itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,7 @@ def prepare_graph(policy: Policy, engine: Engine, background: Background) -> Pre
     consent = background.consent
     if policy.gate is not None and (consent is None or not consent.gate.settled):
         raise Refused("this policy names a purpose, and its consent registry was not read: nothing is released.")
-    for module in _NEEDED:
+    for module in getattr(policy.method, "libraries", _NEEDED):
         import_module(module)
     rows = open_graph(policy, engine)
     fingerprint_key = FingerprintFile.of(policy).key()
