@@ -84,7 +84,8 @@ def _largest(m: int) -> int:
 
 def _minimal(columns: Sequence[NDArray[np.integer]], top: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
     """Yield each set of columns with the rows that it singles out and no part of it does."""
-    codes, sizes = (list(each) for each in zip(*map(ranked, columns), strict=True))
+    ranks = [ranked(column) for column in columns]
+    codes, sizes = [column for column, _ in ranks], [size for _, size in ranks]
     alone: dict[tuple[int, ...], NDArray[np.bool_]] = {(): np.zeros(len(columns[0]), np.bool_)}
     for size in range(1, top + 1):
         single_rows = {}
