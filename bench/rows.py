@@ -2,8 +2,9 @@
 
 `bench/all` names a file in INCROWD_BENCH; every bench adds its rows to it, and `scripts/bench compare` reads them.
 
-A peer runs in an environment of its own, INCROWD_PEERS/NAME/bin/python, with the package that bench/peers/NAME.py
-imports; its rows are left out, and that is printed, where the environment is not there.
+A peer runs in an environment of its own, INCROWD_PEERS/NAME/bin/python, with the packages that bench/peers/NAME.py
+imports (the two of graphs need numpy and pyarrow besides); its rows are left out, and that is printed, where the
+environment is not there.
 """
 
 from __future__ import annotations

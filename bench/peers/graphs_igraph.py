@@ -1,4 +1,7 @@
-"""igraph: degrees and triangles of a graph in a Parquet file of edges, whole process; prints one JSON object."""
+"""igraph: degrees and triangles of a graph in a Parquet file of edges, whole process; prints one JSON object.
+
+Its environment has igraph, numpy and pyarrow.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""networkit: the triangles of a graph in a Parquet file of edges, whole process; prints one JSON object."""
+"""networkit: the triangles of a graph in a Parquet file of edges, whole process; prints one JSON object.
+
+Its environment has networkit, numpy and pyarrow.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,8 @@ def test_grouping_adds_up(case: tuple[Layout, list[tuple[int, ...]]], data: st.D
     wanted: Counter[tuple[int, ...]] = Counter()
     for row, more in zip(rows, times, strict=True):
         wanted[row] += more
-    for counts, expected in ((None, Counter(rows)), (np.array(times), wanted)):
+    ones = np.ones(len(rows), np.int64)
+    for counts, expected in ((None, Counter(rows)), (ones, Counter(rows)), (np.array(times), wanted)):
         keys, sums = grouped(layout.pack(columns(rows)), counts)
         found = list(zip(*(column.tolist() for column in layout.unpack(keys)), strict=True))
         assert found == sorted(expected)

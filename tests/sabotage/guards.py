@@ -446,6 +446,15 @@ GRAPHS = area(
         "answers = coins.bernoulli(flip / 2, end - begin)",
     ),
 )
+KERNELS = area(
+    "graphs",
+    "tests/methods/graphs/test_compiled.py -k python",
+    (
+        "methods/graphs/shared/compiled.py",
+        "enough |= shared[at] >= floor + least",
+        "enough |= shared[at] > floor + least",
+    ),
+)
 SURVEYS = area(
     "surveys",
     "tests/replay/test_answers.py tests/methods/local/test_mechanisms.py -k report_or_survey_or_mechanisms",
@@ -646,4 +655,4 @@ SERIES = (
         ),
     ),
 )
-GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *SERIES, *SURVEYS, *SIGN_ON, *VERIFY)
+GUARDS = (*ACCOUNTANTS, *LEDGER, *CONSENT, *QUERIES, *CROWDS, *GRAPHS, *KERNELS, *SERIES, *SURVEYS, *SIGN_ON, *VERIFY)

@@ -17,6 +17,8 @@ Keys = NDArray[Any]
 Codes = NDArray[np.int32]
 
 _LIMIT = 2**63  # keys are signed numbers of 64 bits
+_DENSE = 2  # so many possible keys for each that is there have a counter each
+_FEW_MORE = 1.25
 _CHUNK = 2**16  # keys recoded at a time: half a megabyte a column stays in a cache
 
 
@@ -95,15 +97,54 @@ def grouped(keys: Keys, counts: NDArray[np.int64] | None = None) -> tuple[Keys, 
     """
     if not len(keys):
         return keys, np.zeros(0, np.int64)
+    if counts is not None and np.all(keys[1:] >= keys[:-1]):  # the first columns of what is in order are in order
+        return _reduced(keys, counts)
+    if keys.dtype == np.int64 and keys.min() >= 0 and keys.max() < _DENSE * len(keys):
+        return _dense(keys, counts)
+    if counts is not None and 0 < counts.min() <= counts.max() <= len(keys) and counts.sum() <= _FEW_MORE * len(keys):
+        keys, counts = np.repeat(keys, counts), None  # numbers are put in order in less time than what is beside them
     if counts is None:
         keys = np.sort(keys)
-    elif not np.all(keys[1:] >= keys[:-1]):  # the first columns of what is in order are in order already
-        order = np.argsort(keys)
-        keys, counts = keys[order], counts[order]
-    starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    if counts is None:
+        starts = np.flatnonzero(_differs(keys))
         return keys[starts], np.diff(starts, append=len(keys))
+    order = np.argsort(keys)
+    return _reduced(keys[order], counts[order])
+
+
+def _reduced(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+    """Return keys in order once each, with the sums of their counts."""
+    starts = np.flatnonzero(_differs(keys))
     return (keys, counts) if len(starts) == len(keys) else (keys[starts], np.add.reduceat(counts, starts))
+
+
+def _differs(keys: Keys) -> NDArray[np.bool_]:
+    return np.concatenate(([True], keys[1:] != keys[:-1]))
+
+
+def _dense(keys: Keys, counts: NDArray[np.int64] | None) -> tuple[Keys, NDArray[np.int64]]:
+    """Return the same where there are few possible keys: none is put in order."""
+    times = np.bincount(keys)
+    present = np.flatnonzero(times)
+    if counts is None:
+        return present, times[present]
+    sums = np.zeros(len(times), np.int64)
+    np.add.at(sums, keys, counts)
+    return present, sums[present]
+
+
+def ranked(codes: NDArray[np.integer]) -> tuple[Codes, int]:
+    """Return the rank of each code among those that occur, and how many these are.
+
+    >>> [each if isinstance(each, int) else each.tolist() for each in ranked(np.array([7, 2, 7]))]
+    [[1, 0, 1], 2]
+    """
+    if len(codes) and codes.min() >= 0 and codes.max() < _DENSE * len(codes):
+        met = np.zeros(int(codes.max()) + 1, np.bool_)
+        met[codes] = True
+        ranks = np.cumsum(met, dtype=np.int32) - np.int32(1)
+        return ranks[codes], int(ranks[-1]) + 1
+    values, places = np.unique(codes, return_inverse=True)
+    return places.astype(np.int32), len(values)
 
 
 def _horner(codes: Sequence[Codes], sizes: Sequence[int]) -> NDArray[np.int64]:

@@ -61,8 +61,9 @@ class Coded:
         """Return the share of each pair of values of two columns, one down and the other across."""
         wide = self.sizes[other]
         keys = self.codes[one].astype(np.int64) * wide + self.codes[other]
-        counted = np.bincount(keys, self.weights, self.sizes[one] * wide)
-        return np.asarray(counted / max(counted.sum(), 1e-300)).reshape(self.sizes[one], wide)
+        counted: Numbers = np.asarray(np.bincount(keys, self.weights, self.sizes[one] * wide), np.float64)
+        counted /= max(counted.sum(), 1e-300)
+        return counted.reshape(self.sizes[one], wide)
 
     def numbers(self, column: int) -> Numbers:
         """Return for each tuple where its value of an ordered column lies; nan where it is missing."""
@@ -91,5 +92,7 @@ class Coded:
 
     def only(self, columns: Sequence[int]) -> Coded:
         """Return some of the columns."""
+        if tuple(columns) == tuple(range(len(self.names))):
+            return self
         names, sizes = tuple(self.names[c] for c in columns), tuple(self.sizes[c] for c in columns)
         return Coded(names, self.codes[list(columns)], self.weights, sizes, tuple(self.positions[c] for c in columns))

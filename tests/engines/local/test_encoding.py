@@ -144,8 +144,10 @@ def test_keys_that_would_be_longer_than_eight_bytes_are_not_kept() -> None:
     schema = Schema(tuple(Column(name, hierarchy=wide) for name in "abcdef"))
     table = pa.table({name: ["v1", "v2", "x"] for name in "abcdef"})
     rows = keyed(table, Cells.of(schema, {}), 2, 1 << 20)
-    assert not rows.keys.complete
-    assert as_counter(LOCAL.count(rows, rows.keys.cells)) == tally(rows.keys.cells, table, None)
+    keys = rows.keys
+    assert isinstance(keys, RowKeys)
+    assert not keys.complete
+    assert as_counter(LOCAL.count(rows, keys.cells)) == tally(keys.cells, table, None)
 
 
 def test_only_text_is_kept(tmp_path: Path) -> None:

@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import parquet as pq
 
-from incrowd.errors import IncrowdError, InvalidParameter, MixedUnits, SourceInvalid, SourceUnreadable
+from incrowd.core.graph import Graph
+from incrowd.engines.readers.delimited import Delimited
+from incrowd.errors import (
+    IncrowdError,
+    InvalidParameter,
+    MixedUnits,
+    SourceChanged,
+    SourceInvalid,
+    SourceUnreadable,
+)
 from incrowd.methods.graphs.shared.steps import TOGETHER
 from incrowd.workflows.graph.profile import graph_of
-from incrowd.workflows.graph.reading import NodeIds
+from incrowd.workflows.graph.reading import GraphReader, NodeIds
 from incrowd.workflows.graph.release import release_graph
 from incrowd.workflows.policy.ledger import find_book
 from incrowd.workflows.policy.policy import load_policy
@@ -59,6 +69,29 @@ def test_odd_edges_are_refused_without_a_value_and_a_charge_or_dropped(
     assert not (tmp_path / "out").exists()
     assert find_book(load_policy(policy)) is None
     assert edges_of(policy_of(tmp_path, edges, **{key: "drop"})) == kept
+
+
+def test_edges_are_parsed_once_before_the_charge_and_noticed_if_they_change(tmp_path: Path) -> None:
+    policy, parse, finish = (
+        policy_of(tmp_path, "source,target\nann,bob\nbob,cat\n"),
+        Delimited._parse,
+        GraphReader.graph,
+    )
+
+    def meddled(reader: GraphReader) -> Graph:
+        with (tmp_path / "edges.csv").open("a", encoding="utf-8") as file:
+            file.write("ann,cat\n")
+        return finish(reader)
+
+    with patch.object(GraphReader, "graph", meddled), pytest.raises(SourceChanged):
+        release_graph(policy, Destination(tmp_path / "out"))
+    assert find_book(load_policy(policy)) is None
+    with patch.object(Delimited, "_parse", autospec=True, side_effect=parse) as parses:
+        release_graph(policy, Destination(tmp_path / "out"))
+    assert [call.args[0].path.name for call in parses.call_args_list].count("edges.csv") == 1
+    (tmp_path / "edges.csv").write_text("source,target\nann,bob\nbob,cat,ann\n", encoding="utf-8")
+    with pytest.raises(SourceInvalid, match="line 3"):
+        release_graph(policy, Destination(tmp_path / "broken"))
 
 
 def test_two_directions_are_doubles_only_in_a_graph_without_directions(tmp_path: Path) -> None:

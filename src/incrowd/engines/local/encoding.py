@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -194,6 +194,11 @@ class RowKeys:
         self._pieces: list[_Piece] = []
         self._file: UnnamedFile | None = None
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return self.cells.reads
+
     def add(self, batch: pa.RecordBatch) -> None:
         """Store the keys of some rows, unless keys have become longer than 8 bytes."""
         if not self.complete:
@@ -230,18 +235,29 @@ class RowKeys:
         return np.frombuffer(content, piece.kind)
 
 
-@dataclass(frozen=True)
-class MarksAndKeys:
-    """Gathers the fingerprints of rows and the keys that a plan will count; values are read as declared types once."""
-
-    schema: Schema
-    marks: RowFingerprints
-    keys: RowKeys
+class RowGatherer(Protocol):
+    """What is gathered from rows while they are validated: keys that a plan will count, or the ends of edges."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns to read."""
-        return tuple(dict.fromkeys((*self.marks.columns, *self.keys.cells.reads)))
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take some rows."""
+
+
+@dataclass(frozen=True)
+class MarksAndKeys:
+    """Gathers the fingerprints of rows and what they are read for besides; values are read as declared types once."""
+
+    schema: Schema
+    marks: RowFingerprints
+    keys: RowGatherer
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns to read."""
+        return tuple(dict.fromkeys((*self.marks.columns, *self.keys.columns)))
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Add some rows to both."""

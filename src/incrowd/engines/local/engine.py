@@ -193,9 +193,8 @@ def _keys_of(rows: Rows, cells: Cells) -> RowKeys | None:
     """Return the stored keys of rows, if they are keys of these cells."""
     if isinstance(rows, ProgressRows):
         return _keys_of(rows.source, cells)
-    if isinstance(rows, KeyedRows) and rows.keys.complete and rows.keys.cells == cells:
-        return rows.keys
-    return None
+    keys = rows.keys if isinstance(rows, KeyedRows) else None
+    return keys if isinstance(keys, RowKeys) and keys.complete and keys.cells == cells else None
 
 
 def _chosen(filters: Sequence[RowFilter], start: int, stop: int) -> NDArray[np.intp] | None:

@@ -20,7 +20,7 @@ from incrowd.core.reading import as_dictionary, read
 from incrowd.core.schema import Column
 from incrowd.core.subjects import SubjectKey
 from incrowd.core.table import PeriodChoice, PersonFilter, Rows
-from incrowd.engines.local.encoding import RowKeys
+from incrowd.engines.local.encoding import RowGatherer
 from incrowd.engines.people import names_of
 from incrowd.noise.positioned import PositionedSample
 
@@ -45,9 +45,9 @@ class SourceView:
 
 @dataclass(frozen=True, eq=False)
 class KeyedRows(SourceView):
-    """Rows that are expensive to read, with the keys that their validation stores for the count."""
+    """Rows that are expensive to read, with what their validation gathers: keys for the count, or ends of edges."""
 
-    keys: RowKeys
+    keys: RowGatherer
 
 
 @dataclass(frozen=True, eq=False)

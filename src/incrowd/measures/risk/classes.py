@@ -167,11 +167,13 @@ def ranking(counts: Counts, largest: int = 3) -> tuple[SetOfColumns, ...]:
 
 
 def _sets(counts: Counts, largest: int) -> Iterator[SetOfColumns]:
-    rows = max(1, counts.total)
+    rows, codes, among = max(1, counts.total), counts.codes(), counts.layout.sizes
     for size in range(1, min(largest, len(counts.names)) + 1):
-        for columns in combinations(counts.names, size):
-            sizes = Sizes(counts.marginal(columns).counts)
+        for places in combinations(range(len(counts.names)), size):
+            keys = Layout(tuple(among[place] for place in places)).pack([codes[place] for place in places])
+            sizes = Sizes(grouped(keys, counts.counts)[1])
             same = sizes.discernibility() - sizes.rows  # ordered pairs of different rows that agree
+            columns = tuple(counts.names[place] for place in places)
             yield SetOfColumns(
                 columns, sizes.classes / rows, 1.0 - same / max(1, rows * (rows - 1)), sizes.unique / rows
             )

@@ -39,6 +39,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from incrowd.core.keys import Codes, ranked
 from incrowd.core.rounding import Number, exact
 from incrowd.criteria.individual_risk import individual_risk
 from incrowd.criteria.uniqueness.criterion import estimate_uniques
@@ -105,7 +106,7 @@ def log_linear_risk(columns: Columns, counts: NDArray[np.int64], sampled: Number
     ('independent columns', 0.0001)
     """
     pi = _share(sampled)
-    coded = [np.unique(column, return_inverse=True)[1] for column in columns]
+    coded = [ranked(column)[0] for column in columns]
     shape = tuple(int(codes.max(initial=0)) + 1 for codes in coded)
     fits = [_independent(coded, counts, pi)]
     if len(shape) > 2 and math.prod(shape) <= _PAIR_CELLS:
@@ -134,17 +135,17 @@ def _share(sampled: Number) -> float:
     return float(pi)
 
 
-def _independent(coded: Sequence[NDArray[np.intp]], counts: NDArray[np.int64], pi: float) -> LogLinearFit:
+def _independent(coded: Sequence[Codes], counts: NDArray[np.int64], pi: float) -> LogLinearFit:
     """Fit independent columns; of a table with many cells, only those that occur are visited."""
     rows = float(counts.sum())
     shares = [np.bincount(codes, counts) / rows for codes in coded]
-    means = rows * np.prod([share[codes] for share, codes in zip(shares, coded, strict=True)], axis=0)
+    means = rows * reduce(np.multiply, (share[codes] for share, codes in zip(shares, coded, strict=True)))
     if math.prod(len(share) for share in shares) <= _PAIR_CELLS:
         cells = rows * reduce(np.multiply.outer, shares).ravel()
         weights = np.ones(len(cells))
     else:
         chance = np.random.default_rng(_SEED)
-        cells = rows * np.prod([share[chance.choice(len(share), _DRAWN, p=share)] for share in shares], axis=0)
+        cells = rows * reduce(np.multiply, (share[chance.choice(len(share), _DRAWN, p=share)] for share in shares))
         weights = rows / cells / _DRAWN
     return LogLinearFit(INDEPENDENT, means[counts == 1], _error(counts, means, (cells, weights), pi))
 

@@ -21,7 +21,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from incrowd.core.keys import Codes, Layout
+from incrowd.core.keys import Codes, Layout, ranked
 from incrowd.core.rounding import Number, exact
 from incrowd.errors import InvalidParameter
 from incrowd.measures.score import Score
@@ -84,8 +84,8 @@ def _largest(m: int) -> int:
 
 def _minimal(columns: Sequence[NDArray[np.integer]], top: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp]]]:
     """Yield each set of columns with the rows that it singles out and no part of it does."""
-    coded = [np.unique(column, return_inverse=True) for column in columns]
-    codes, sizes = [places.astype(np.int32) for _, places in coded], [len(values) for values, _ in coded]
+    ranks = [ranked(column) for column in columns]
+    codes, sizes = [column for column, _ in ranks], [size for _, size in ranks]
     alone: dict[tuple[int, ...], NDArray[np.bool_]] = {(): np.zeros(len(columns[0]), np.bool_)}
     for size in range(1, top + 1):
         single_rows = {}

@@ -127,9 +127,9 @@ def mutual_information(pairs: Shares) -> float:
     >>> mutual_information(np.array([[0.5, 0.0], [0.0, 0.5]]))
     1.0
     """
-    product = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=0, keepdims=True)
-    met = pairs > 0
-    return max(0.0, float((pairs[met] * np.log2(pairs[met] / product[met])).sum()))
+    met = np.nonzero(pairs > 0)
+    shares, product = pairs[met], pairs.sum(axis=1)[met[0]] * pairs.sum(axis=0)[met[1]]
+    return max(0.0, float((shares * np.log2(shares / product)).sum()))
 
 
 def cramers_v(pairs: Shares) -> float:
@@ -142,7 +142,10 @@ def cramers_v(pairs: Shares) -> float:
     if min(pairs.shape) < 2:
         return 0.0
     product = pairs.sum(axis=1, keepdims=True) * pairs.sum(axis=0, keepdims=True)
-    return float(min(1.0, np.sqrt(((pairs - product) ** 2 / product).sum() / (min(pairs.shape) - 1))))
+    apart = pairs - product
+    apart *= apart
+    apart /= product
+    return float(min(1.0, np.sqrt(apart.sum() / (min(pairs.shape) - 1))))
 
 
 def correlation(x: Shares, y: Shares, weights: Shares) -> float:
@@ -181,16 +184,20 @@ Pair = tuple[float, float]
 
 def _both(before: Coded, after: Coded | None, one: int, other: int) -> tuple[Pair, Pair, Pair | None]:
     """Return the dependencies of two columns before and after: 0 where no released table has both."""
-    pairs, names = before.pair(one, other), (before.names[one], before.names[other])
-    places = None if after is None else (after.place(names[0]), after.place(names[1]))
-    later_pairs = None if after is None or places is None else after.pair(*places)
-    information, cramer = (
-        (f(pairs), 0.0 if later_pairs is None else f(later_pairs)) for f in (mutual_information, cramers_v)
-    )
+    places = None if after is None else (after.place(before.names[one]), after.place(before.names[other]))
+    now, then = _of_pairs(before, one, other), (0.0, 0.0)
+    if after is not None and places is not None:
+        then = _of_pairs(after, *places)
+    information, cramer = (now[0], then[0]), (now[1], then[1])
     if before.positions[one] is None or before.positions[other] is None:
         return information, cramer, None
     later = 0.0 if after is None or places is None else _related(after, *places)
     return information, cramer, (_related(before, one, other), later)
+
+
+def _of_pairs(table: Coded, one: int, other: int) -> Pair:
+    pairs = table.pair(one, other)
+    return mutual_information(pairs), cramers_v(pairs)
 
 
 def _related(table: Coded, one: int, other: int) -> float:

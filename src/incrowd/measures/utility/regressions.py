@@ -136,7 +136,8 @@ def coefficients(before: Coded, after: Coded, target: str) -> tuple[Coefficient,
         present = np.isfinite(values)
         if np.count_nonzero(present) <= features.width + 1:
             return ()
-        fits.append(least_squares(features.of(table)[present], values[present]))
+        rows = table if present.all() else table.some(present)
+        fits.append(least_squares(features.of(rows), values[present]))
     return tuple(Coefficient(one, other) for one, other in zip(fits[0][1:], fits[1][1:], strict=True))
 
 

@@ -6,8 +6,9 @@ one, two or three columns together.  Queries are made once, from the domains alo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,36 +31,36 @@ class RangeQuestion:
 
     def share(self, table: Coded) -> float:
         """Return the share of rows that have such values in all columns."""
-        inside = np.ones(len(table), np.bool_)
-        for column, values in zip(self.columns, self.values, strict=True):
-            inside &= values[table.codes[column]]
+        masks = (values[table.codes[column]] for column, values in zip(self.columns, self.values, strict=True))
+        inside = reduce(np.logical_and, masks)
         return float(table.weights[inside].sum() / max(table.rows, 1e-300))
 
 
-def questions(table: Coded, number: int = _QUESTIONS) -> tuple[RangeQuestion, ...]:
-    """Return queries on the columns of a table, the same for every table with the same values."""
-    chance = np.random.default_rng(_SEED)
-    made = []
+def questions(table: Coded, number: int = _QUESTIONS) -> Iterator[RangeQuestion]:
+    """Yield queries on the columns of a table, the same for every table with the same values."""
+    chance, ranks = np.random.default_rng(_SEED), list(map(_ranks, table.positions))
     for _ in range(number):
         size = int(chance.integers(1, min(_COLUMNS, len(table.names)) + 1))
         columns = tuple(int(column) for column in np.sort(chance.choice(len(table.names), size, replace=False)))
-        made.append(RangeQuestion(columns, tuple(_values(table, column, chance) for column in columns)))
-    return tuple(made)
+        yield RangeQuestion(columns, tuple(_values(table.sizes[place], ranks[place], chance) for place in columns))
 
 
-def _values(table: Coded, column: int, chance: np.random.Generator) -> NDArray[np.bool_]:
+def _ranks(positions: NDArray[np.float64] | None) -> NDArray[np.intp] | None:
+    """Return the place of each value in their order; what is missing comes last."""
+    return None if positions is None else np.argsort(np.argsort(positions, kind="stable"), kind="stable")
+
+
+def _values(size: int, ranks: NDArray[np.intp] | None, chance: np.random.Generator) -> NDArray[np.bool_]:
     """Return some of a column's values: a range where there is an order, half of them at random otherwise."""
-    size, positions = table.sizes[column], table.positions[column]
-    if positions is None:
+    if ranks is None:
         chosen = chance.random(size) < 0.5
         chosen[int(chance.integers(size))] = True
         return chosen
     low, high = np.sort(chance.integers(size, size=2))
-    ranks = np.argsort(np.argsort(positions, kind="stable"), kind="stable")  # what is missing comes last
     return np.asarray((ranks >= low) & (ranks <= high))
 
 
-def workload_error(before: Coded, after: Coded, chosen: Sequence[RangeQuestion] | None = None) -> Score:
+def workload_error(before: Coded, after: Coded, chosen: Iterable[RangeQuestion] | None = None) -> Score:
     """Return the mean absolute error of the shares, with its range over the queries.
 
     >>> half = Coded(("sex",), np.array([[0, 1]]), np.array([1.0, 1.0]), (2,), (None,))

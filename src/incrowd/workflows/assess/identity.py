@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -54,18 +55,18 @@ def special_rows(
     names: Sequence[str],
     columns: Sequence[NDArray[np.integer]],
     rows: NDArray[np.int64],
-    labels: Sequence[Sequence[str | None]] = (),
+    label: Callable[[int, int], str | None] | None = None,
 ) -> SpecialRows:
     """Return the special uniques of counted tuples; a tuple of several rows is as good as one of two."""
     places = np.repeat(np.arange(len(rows)), np.minimum(rows, 2))
     uniques = special_uniques([column[places] for column in columns], _size(len(columns), len(places)))
     shares = dict(zip(names, uniques.contributions.tolist(), strict=True))
     special = SpecialRows(uniques.rows, uniques.by_size, shares, float(uniques.scores.max(initial=0.0)))
-    if not labels or not special.rows:
+    if label is None or not special.rows:
         return special
     row = int(places[np.argmax(uniques.scores)])
     members = _fewest([column == column[row] for column in columns], rows)
-    return replace(special, example={names[place]: labels[place][int(columns[place][row])] for place in members})
+    return replace(special, example={names[place]: label(place, int(columns[place][row])) for place in members})
 
 
 def _fewest(alike: Sequence[NDArray[np.bool_]], rows: NDArray[np.int64]) -> tuple[int, ...]:
@@ -98,11 +99,15 @@ def identity_risk(
     """Return all measures for counted quasi-identifiers, with the classes before and after the release."""
     before, after = sizes
     unique, intrusion = in_population(before.counts, None if after is None else after.counts, people)
-    labels = [classes.labels().to_pylist() for classes in coded.classes]
-    special = special_rows(coded.names, coded.codes(), coded.counts, labels), special_after
+    special = special_rows(coded.names, coded.codes(), coded.counts, partial(_label, coded)), special_after
     # Sets of three among many columns are too many to rank.
     ranks = ranking(coded, 3 if len(coded.names) <= _RANKED else 2)
     return IdentityRisk(special, ranks, unique, intrusion, by_model(coded.codes(), coded.counts, people), links)
+
+
+def _label(coded: Counts, place: int, code: int) -> str | None:
+    label: str | None = coded.classes[place].labels()[code].as_py()
+    return label
 
 
 def in_population(before: NDArray[np.int64], after: NDArray[np.int64] | None, people: int | None) -> PopulationScores:

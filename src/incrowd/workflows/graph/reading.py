@@ -139,34 +139,63 @@ def _opened(place: Place, engine: Engine, part: int) -> Opened:
     return engine.open(address, options)
 
 
+class GraphReader:
+    """Reads nodes at once, and edges as their rows come: in the pass that checks them, or in one of their own."""
+
+    def __init__(self, policy: Policy, nodes: Opened) -> None:
+        self._place = graph_place(policy)
+        self.columns = self._place.edge_columns
+        """The columns of edges to read."""
+        self._nodes = _table(nodes, policy.schema.names)
+        self._ids = _text(self._nodes.column(self._place.id))
+        self._places = NodeIds(self._ids)
+        self._codes: dict[str | None, int] = {}
+        self._held: list[pa.RecordBatch] = []
+        self._pairs, self._kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Take some rows of edges; ids are looked up some millions at a time, since those of all nodes are hashed."""
+        self._held.append(pa.record_batch([_text(batch.column(name)) for name in self.columns], list(self.columns)))
+        if sum(map(len, self._held)) >= _ROWS:
+            self._look_up()
+
+    def graph(self) -> Graph:
+        """Return the graph, or refuse it: the message names the broken rule and the number of rows, never a value."""
+        if self._held:
+            self._look_up()
+        ids, rules = self._ids, self._place.connect
+        if ids.null_count or len(ids.unique()) < len(ids):
+            raise SourceInvalid("some nodes have no id, or share one: give every node an id of its own.")
+        ends, layers = connected(np.concatenate(self._pairs), np.concatenate(self._kinds), rules, len(ids))
+        return Graph(ids, ends, self._nodes, layers)
+
+    def _look_up(self) -> None:
+        edges = _counting(pa.Table.from_batches(self._held), self._place)
+        self._held = []
+        self._pairs.append(
+            np.stack([self._places.places(_text(edges.column(name))) for name in self._place.ends], axis=1)
+        )
+        self._kinds.append(_codes(edges, self._place, self._codes))
+
+
 def read_graph(policy: Policy, rows: GraphRows) -> Graph:
-    """Return the graph, or refuse it: the message names the broken rule and the number of rows, never a value."""
-    place = graph_place(policy)
-    columns = _table(rows.nodes, policy.schema.names)
-    ids = _text(columns.column(place.id))
-    if ids.null_count or len(ids.unique()) < len(ids):
-        raise SourceInvalid("some nodes have no id, or share one: give every node an id of its own.")
-    ends, layers = connected(*_ends(rows.edges, place, ids), place.connect, len(ids))
-    return Graph(ids, ends, columns, layers)
-
-
-def _ends(source: Opened, place: GraphPlace, ids: pa.Array) -> tuple[Ends, Any]:
-    """Return the places of the two ends of every edge that counts, and its kind; some rows at a time."""
-    codes: dict[str | None, int] = {}
-    nodes = NodeIds(ids)
-    pairs, kinds = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
-    for edges in _counting_edges(source, place):
-        pairs.append(np.stack([nodes.places(_text(edges.column(name))) for name in place.ends], axis=1))
-        kinds.append(_codes(edges, place, codes))
-    return np.concatenate(pairs), np.concatenate(kinds)
+    """Return the graph of rows that are read for it alone, or refuse it."""
+    reader = GraphReader(policy, rows.nodes)
+    for batch in rows.edges.batches(reader.columns):
+        reader.add(batch)
+    return reader.graph()
 
 
 def _counting_edges(source: Opened, place: GraphPlace) -> Iterator[pa.Table]:
     """Yield the edges of the kinds that count, some millions of rows at a time."""
-    declared = pa.array(place.connect.kinds, pa.string())
-    for rows in _stretches(source, place.edge_columns):
-        apart = place.kind is not None and place.connect.kinds
-        yield rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=declared)) if apart else rows
+    return (_counting(rows, place) for rows in _stretches(source, place.edge_columns))
+
+
+def _counting(rows: pa.Table, place: GraphPlace) -> pa.Table:
+    """Return the edges of the kinds that count."""
+    if place.kind is None or not place.connect.kinds:
+        return rows
+    return rows.filter(pc.is_in(_text(rows.column(place.kind)), value_set=pa.array(place.connect.kinds, pa.string())))
 
 
 def _stretches(source: Opened, names: tuple[str, ...]) -> Iterator[pa.Table]:
@@ -226,8 +255,8 @@ def _table(source: Opened, names: tuple[str, ...]) -> pa.Table:
     return pa.Table.from_batches(batches) if batches else pa.table({name: pa.array([], pa.string()) for name in names})
 
 
-def _text(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
+def _text(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     whole = pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
     plain = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
     return plain.cast(pa.string())

@@ -18,6 +18,7 @@ from incrowd.core.schema import Column, Schema
 from incrowd.core.table import Engine, Table
 from incrowd.core.unit import Kind, Unit
 from incrowd.engines.fingerprints import keyed_digest
+from incrowd.engines.local.views import KeyedRows
 from incrowd.engines.settings import Local, engine_of
 from incrowd.engines.writers.sinks import Folders, check_free
 from incrowd.errors import InvalidParameter, Refused
@@ -25,7 +26,7 @@ from incrowd.workflows.consent.changes import GraphTables, node_participants, re
 from incrowd.workflows.consent.participants import Participants, keep_participants
 from incrowd.workflows.consent.preconditions import require_lineage
 from incrowd.workflows.consent.snapshot import admit
-from incrowd.workflows.graph.reading import graph_place, open_graph, read_graph
+from incrowd.workflows.graph.reading import GraphReader, graph_place, open_graph
 from incrowd.workflows.policy.internal import internal_folder
 from incrowd.workflows.policy.ledger import ensure_book, find_book
 from incrowd.workflows.policy.policy import Policy, PolicyLike, load_policy
@@ -42,7 +43,10 @@ ORIGIN = "nodes.parquet"
 """In the internal part: which node of the data each published one is; it is never released."""
 
 _NEEDED = ("scipy.optimize", "scipy.sparse.csgraph")
-"""What methods of graphs import where they use it: loaded before the charge, so that a missing one costs nothing."""
+"""What methods import where they use it: loaded before the charge, so that a missing one costs nothing.
+
+A method that needs less than all of them says so itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,14 +73,16 @@ def prepare_graph(policy: Policy, engine: Engine, background: Background) -> Pre
     consent = background.consent
     if policy.gate is not None and (consent is None or not consent.gate.settled):
         raise Refused("this policy names a purpose, and its consent registry was not read: nothing is released.")
-    for module in _NEEDED:
+    for module in getattr(policy.method, "libraries", _NEEDED):
         import_module(module)
     rows = open_graph(policy, engine)
     fingerprint_key = FingerprintFile.of(policy).key()
     admitted = rows.admitting(consent, policy)
-    sources = zip((admitted.nodes, admitted.edges), marked_schemas(policy), strict=True)
-    fingerprints = [engine.marks(source, schema, fingerprint_key) for source, schema in sources]
-    graph = read_graph(policy, admitted)
+    of_nodes, of_edges = marked_schemas(policy)
+    fingerprints = [engine.marks(admitted.nodes, of_nodes, fingerprint_key)]
+    reader = GraphReader(policy, admitted.nodes)
+    fingerprints.append(engine.marks(KeyedRows(admitted.edges, reader), of_edges, fingerprint_key))
+    graph = reader.graph()
     digests = [engine.digest(source) for source in (rows.nodes, rows.edges)]
     content = hashlib.sha256(b"".join(digests)).digest()
     nodes = Table(policy.schema, rows.nodes, engine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
@@ -89,6 +90,7 @@ class DegreeAnonymous(Method):
     """
 
     name: ClassVar[str] = "degree-anonymity"
+    libraries: ClassVar[tuple[str, ...]] = ("scipy.sparse",)
 
     k: int
     columns: tuple[str, ...] = ()
@@ -109,6 +111,8 @@ class DegreeAnonymous(Method):
 
         def examine(graph: Graph) -> None:
             require_crowds(labels.classes(graph), self.k)  # which is all that can be in the way
+            if graph.size <= MOST_NODES:
+                import_module("scipy.optimize")  # which searches for the fewest changes, after the charge
 
         settings = {"k": self.k}
         return Plan(self.name, steps, fold(steps, schema.unit), {}, draw, settings=settings, examine=examine)
