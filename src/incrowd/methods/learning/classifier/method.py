@@ -11,7 +11,6 @@ from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.recipes import (
     PURE,
-    REACH,
     RECIPES,
     Recipe,
     greedy_trees,
@@ -33,7 +32,8 @@ if TYPE_CHECKING:
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
 # rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3; others cost no privacy
-_FEW_PURE, _MANY, _CLEAR = 3, 200_000, 4
+_FEW_PURE, _MANY, _CLEAR, _COARSE = 3, 200_000, 50, 2
+_NOISE_IN_BINS = ("naive-bayes", "gradient", "additive")  # the fewer bins, the more rows stand above the noise of each
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,14 @@ class PrivateClassifier(Method):
         return LearningTask(columns.of(schema, target.name), classes, tuple(outputs))
 
     def _bins(self, schema: Schema, outputs: int) -> int:
-        """Return in how many bins numbers are taken: the fewer rows are expected, the fewer."""
-        probe = Inputs(self.columns, self.levels, BINS).of(schema, self.target_column)
-        return _FINE_BINS if self.choice(probe, outputs) == "moments" else usual_bins(self.expected_rows)
+        """Return in how many bins numbers are taken: the fewer rows are expected, and the less budget, the fewer."""
+        choice = self.choice(Inputs(self.columns, self.levels, BINS).of(schema, self.target_column), outputs)
+        if choice == "moments":
+            return _FINE_BINS
+        usual = usual_bins(self.expected_rows)
+        if self.delta is None or choice not in _NOISE_IN_BINS:
+            return usual
+        return min(usual, usual_bins(self.expected_rows, budget_of(self.epsilon, self.delta, choice), _COARSE))
 
     def choice(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model that is learned, by public numbers alone: ε and δ, columns, classes, expected rows."""
@@ -105,13 +110,12 @@ class PrivateClassifier(Method):
     def _clear(self, inputs: tuple[Classes, ...], strength: Fraction) -> bool:
         """Whether products of columns, mostly of numbers, are above their noise: less so where a class is rare.
 
-        `strength` is ρ times the square of the number of rows.
+        `strength` is ρ times the square of the number of rows.  What n columns have in common is as n in their
+        products; the noise for vectors of n columns, in the direction where it is largest, is as n · √(n / ρ).
         """
-        numbers = sum(NumberScale.of(item) is not None for item in inputs)
-        others = len(inputs) - numbers
-        square = (REACH + (1 - REACH) / max(1, numbers)) ** 2 * numbers + others
+        others = sum(NumberScale.of(item) is None for item in inputs)
         rarity = min(Fraction(1), 2 * (self.smallest_share or Fraction(1, 2))) ** 3
-        return 2 * others <= square and strength * rarity >= _CLEAR * (Fraction(216, 100) * square) ** 2
+        return 3 * others <= len(inputs) and strength * rarity >= _CLEAR * len(inputs)
 
     def _fewest(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model for few rows: with many classes trees drawn without rows, if counts are mostly noise."""
