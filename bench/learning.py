@@ -11,7 +11,7 @@ Everything goes through `incrowd.learn_model` with real coins at δ = 1e-6; the 
 to learn from and the others to test.  Bounds are declared: those of Adult and digits are public, those of the other
 tables are the range of all rows, widened by 2 % on both sides.  CPU seconds are those of a fit with policy and ledger.
 `--choices` needs INCROWD_PEERS with `small_tables` (`bench/peers/small_tables.py`), learns from tables of at most 5,000
-rows four times as often, declares the share of the rarest class to one digit, and needs no ledger.
+rows four times as often, declares the share of the rarest class to one digit, and has public chance and no ledger.
 """
 
 from __future__ import annotations
@@ -94,15 +94,15 @@ def learned(data: Data, rows: pa.Table, release: dict[str, Any]) -> Any:
         return incrowd.learn_model(rows, policy).model
 
 
-def drawn(data: Data, rows: pa.Table, release: dict[str, Any]) -> Any:
-    """Return the model of a release with real coins, and no ledger, for the many that `--choices` compares."""
+def drawn(data: Data, rows: pa.Table, release: dict[str, Any], seed: int) -> Any:
+    """Return the model of a release, with public chance and no ledger, for the many that `--choices` compares."""
     from incrowd.engines.settings import open_table
-    from incrowd.noise.system import SystemCoins
+    from incrowd.methods.learning.shared.rehearsal import PublicCoins
     from incrowd.workflows.policy.policy import load_policy
 
     policy: Any = {"incrowd": 1, "dataset": {"name": "bench"}, "columns": data.columns, "release": release}
-    loaded = load_policy(policy)
-    return loaded.plan.draw(open_table(rows, loaded.schema, loaded.options), SystemCoins()).model
+    loaded, coins = load_policy(policy), PublicCoins(np.random.default_rng(seed))
+    return loaded.plan.draw(open_table(rows, loaded.schema, loaded.options), coins).model  # type: ignore[attr-defined]
 
 
 def split(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -262,7 +262,7 @@ def choice(data: Data, epsilon: str, seeds: int) -> float:
     for seed in range(times):
         train, test = (data.table.take(places) for places in split(data.table.num_rows, seed))
         for name in MODELS:
-            figures[name] += area(data, drawn(data, train, release | {"model": name}), test) / times
+            figures[name] += area(data, drawn(data, train, release | {"model": name}, seed), test) / times
     taken = taken_by(data, release)
     gap = max(figures.values()) - figures[taken]
     texts = " ".join(f"{name} {figure:.3f}" for name, figure in figures.items())

@@ -11,6 +11,7 @@ from incrowd.core.plan import Method, Plan
 from incrowd.errors import InvalidParameter
 from incrowd.methods.learning.classifier.recipes import (
     PURE,
+    REACH,
     RECIPES,
     Recipe,
     greedy_trees,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
 # rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3; others cost no privacy
-_FEW_PURE, _MANY, _CLEAR, _COARSE = 3, 200_000, 50, 2
+_FEW_PURE, _MANY, _CLEAR, _COARSE = 3, 200_000, 4, 2
 _NOISE_IN_BINS = ("naive-bayes", "gradient", "additive")  # the fewer bins, the more rows stand above the noise of each
 
 
@@ -110,12 +111,13 @@ class PrivateClassifier(Method):
     def _clear(self, inputs: tuple[Classes, ...], strength: Fraction) -> bool:
         """Whether products of columns, mostly of numbers, are above their noise: less so where a class is rare.
 
-        `strength` is ρ times the square of the number of rows.  What n columns have in common is as n in their
-        products; the noise for vectors of n columns, in the direction where it is largest, is as n · √(n / ρ).
+        `strength` is ρ times the square of the number of rows.
         """
-        others = sum(NumberScale.of(item) is None for item in inputs)
+        numbers = sum(NumberScale.of(item) is not None for item in inputs)
+        others = len(inputs) - numbers
+        square = (REACH + (1 - REACH) / max(1, numbers)) ** 2 * numbers + others
         rarity = min(Fraction(1), 2 * (self.smallest_share or Fraction(1, 2))) ** 3
-        return 3 * others <= len(inputs) and strength * rarity >= _CLEAR * len(inputs)
+        return 2 * others <= square and strength * rarity >= _CLEAR * (Fraction(216, 100) * square) ** 2
 
     def _fewest(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model for few rows: with many classes trees drawn without rows, if counts are mostly noise."""
