@@ -32,6 +32,9 @@ def main() -> None:
     keep("Benefits", data("Benefits").drop(columns="bluecol"), "ui")
     keep("titanic", data("titanic"), "survived")
     keep("Treatment", data("Treatment"), "treat")
+    for name, target in (("Hdma", "deny"), ("Chile", "vote"), ("Housing", "airco"), ("Computers", "premium")):
+        keep(name, data(name), target)
+    keep("Males", data("Males").drop(columns="nr"), "union")
     print(json.dumps(targets))
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _FINE_BINS = 64  # moments sum numbers, so that finer bins cost nothing
 _MANY_CLASSES = 4  # a gradient splits ρ among classes, moments do not
 # rules of thumb by public numbers, chosen on tables of bench/learning.py at ε .3, 1, 3; others cost no privacy
-_FEW_PURE, _MANY, _CLEAR = 3, 200_000, 4
+_FEW_PURE, _MANY, _CLEAR, _COARSE = 3, 200_000, 4, 2
+_NOISE_IN_BINS = ("naive-bayes", "gradient", "additive")  # the fewer bins, the more rows stand above the noise of each
 
 
 @dataclass(frozen=True)
@@ -85,9 +86,14 @@ class PrivateClassifier(Method):
         return LearningTask(columns.of(schema, target.name), classes, tuple(outputs))
 
     def _bins(self, schema: Schema, outputs: int) -> int:
-        """Return in how many bins numbers are taken: the fewer rows are expected, the fewer."""
-        probe = Inputs(self.columns, self.levels, BINS).of(schema, self.target_column)
-        return _FINE_BINS if self.choice(probe, outputs) == "moments" else usual_bins(self.expected_rows)
+        """Return in how many bins numbers are taken: the fewer rows are expected, and the less budget, the fewer."""
+        choice = self.choice(Inputs(self.columns, self.levels, BINS).of(schema, self.target_column), outputs)
+        if choice == "moments":
+            return _FINE_BINS
+        usual = usual_bins(self.expected_rows)
+        if self.delta is None or choice not in _NOISE_IN_BINS:
+            return usual
+        return min(usual, usual_bins(self.expected_rows, budget_of(self.epsilon, self.delta, choice), _COARSE))
 
     def choice(self, inputs: tuple[Classes, ...], outputs: int) -> str:
         """Return the model that is learned, by public numbers alone: ε and δ, columns, classes, expected rows."""

@@ -177,15 +177,17 @@ class Inputs:
         return interval_classes(column, self.bins) if isinstance(column.domain, Numbers) else _finest(column)
 
 
-def usual_bins(expected_rows: int | None, rho: Fraction | None = None) -> int:
+def usual_bins(expected_rows: int | None, rho: Fraction | None = None, coarse: int = 3) -> int:
     """Return in how many bins numbers are taken: the fewer rows are expected, and for a budget ρ, the fewer.
+
+    `coarse` says how few they are for a budget.
 
     >>> usual_bins(None), usual_bins(400), usual_bins(10**6)
     (16, 6, 16)
     """
     if expected_rows is None:
         return BINS
-    fine = math.cbrt(expected_rows) * 0.8 if rho is None else math.sqrt(expected_rows * math.sqrt(rho)) / 3.0
+    fine = math.cbrt(expected_rows) * 0.8 if rho is None else math.sqrt(expected_rows * math.sqrt(rho)) / coarse
     return min(BINS, max(4, round(fine)))
 
 
