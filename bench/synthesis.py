@@ -2,7 +2,7 @@
 
     INCROWD_ADULT=folder python bench/synthesis.py [--peers FOLDER]   # Adult, nine columns, by ε; a million rows
     INCROWD_ADULT=folder python bench/synthesis.py --wide             # 14 columns; 40 columns; a column of 1,000 values
-    INCROWD_ADULT=folder python bench/synthesis.py --tables [NAME] --peers FOLDER  # four tables, every peer, ε = 1
+    INCROWD_ADULT=folder python -m bench.synthesis --tables [NAME] --peers FOLDER --results FILE  # four tables, ε = 1
 
 Everything goes through `incrowd.synthesize` with real coins at δ = 1e-9, from a Parquet file, in a process of its own:
 CPU seconds are those of the call, the peak is that of the whole process, with what pyarrow loads (pandas, if it is
@@ -16,9 +16,10 @@ dependence are as in the usual extract, the values are invented.
 FOLDER holds an environment for each peer: FOLDER/mbi/bin/python with mbi, jax and pandas,
 FOLDER/datasynthesizer/bin/python with DataSynthesizer, FOLDER/smartnoise/bin/python with smartnoise-synth, and
 FOLDER/sdmetrics/bin/python with sdmetrics, which scores all of them.  A peer that is not there is left out; one that
-uses more CPU than its limit is stopped and says so.  With `--tables` each measure of a peer is compared with the best
-of `marginals`, with and without target, and `tree`; ratios are printed, and the exit code is 1 if a peer is ahead by
-more than chance.
+uses more CPU than its limit is stopped and says so.  With `--tables` the slow peers come last, every cell is appended
+to FILE as soon as it is there, and what FILE has is not run again.  At the end each measure of a peer is compared with
+each of `marginals`, with and without target, and `tree` by itself; the exit code is 1 if a peer is ahead of `marginals`
+by more than chance.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -57,14 +60,17 @@ NAMES = [
 RUNS, MANY = 3, 10**6
 PEERS = {
     "mbi_mst": ("mbi", "mbi_mst"),
-    "data_synthesizer": ("datasynthesizer", "data_synthesizer"),
     "smartnoise mst": ("smartnoise", "smartnoise_synth", "mst"),
-    "smartnoise aim": ("smartnoise", "smartnoise_synth", "aim"),
     "mbi_aim": ("mbi", "mbi_aim"),
+    "data_synthesizer": ("datasynthesizer", "data_synthesizer"),
+    "smartnoise aim": ("smartnoise", "smartnoise_synth", "aim"),
 }
 MEASURES = {"pairs": 0.002, "triples": 0.003, "AUC log": -0.006, "AUC gbm": -0.006, "sdmetrics": -0.002}
 """By how much one run may be behind by chance; below 0 where more is better."""
-LIMIT, TRIPLES = 400, 300  # CPU seconds of a peer's process; tables of three columns that are compared
+OURS = {"marginals": "marginals", "with target": "marginals", "tree": "tree"}
+SLOW = ("mbi_aim", "data_synthesizer", "smartnoise aim")
+LIMIT, LIMITS = 400, {"data_synthesizer": 200}  # CPU seconds of a process
+TRIPLES = 300  # tables of three columns that are compared
 
 
 def adult() -> pa.Table:
@@ -134,24 +140,21 @@ def peer(name: str, python: Path, codes: Codes, sizes: list[int]) -> tuple[Codes
         csv.write_csv(pa.table(list(codes), names), file)
         _, script, *more = PEERS[name]
         place = Path(__file__).parent / "peers" / f"{script}.py"
-        found = _told([str(python), str(place), str(file), json.dumps(sizes), *more])
+        found = _told([str(python), str(place), str(file), json.dumps(sizes), *more], LIMITS.get(name, LIMIT))
         made = csv.read_csv(file.with_suffix(".out"))
     return np.array([made[each].to_numpy() for each in names]), found["seconds"], found["peak"]
 
 
-def _told(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=_limited)
+def _told(command: list[str], limit: int = LIMIT) -> dict[str, Any]:
+    limited = partial(resource.setrlimit, resource.RLIMIT_CPU, (limit, limit + 5))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
     if done.returncode == -signal.SIGXCPU:
-        raise subprocess.TimeoutExpired(command, LIMIT)
+        raise subprocess.TimeoutExpired(command, limit)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         raise SystemExit(f"{command[1]} failed:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(lines[-1])
     return found
-
-
-def _limited() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT + 5))
 
 
 def coded(table: pa.Table, columns: dict[str, Any]) -> Codes:
@@ -320,56 +323,94 @@ def score(truth: Codes, drawn: Codes, python: Path) -> float:
         return float(_told([str(python), str(script), *map(str, files)])["score"])
 
 
-def cell(name: str, truth: Codes, made: tuple[str, Codes, float, int], held: Codes, peers: Path) -> list[float]:
-    """Print and return errors, AUC of models trained on synthetic rows, and sdmetrics' score of one run."""
-    label, drawn, spent, peak = made
-    errors, scores = [distance(truth, drawn, size) for size in (2, 3)], list(auc(drawn, held))
-    metrics = score(truth, drawn, peers / "sdmetrics" / "bin" / "python")
-    shown = [*(f"{error:.4f}" for error in errors), *(f"{each:.3f}" for each in (*scores, metrics))]
-    line(name, label, "1", *shown, f"{spent:.1f}", peak)
-    return [*errors, *scores, metrics]
+@dataclass(frozen=True)
+class Compared:
+    """A table of which everybody gets the same 70 %; models are tested on the rest."""
 
+    name: str
+    table: pa.Table
+    peers: Path
 
-def behind(name: str, ours: list[list[float]], label: str, theirs: list[float]) -> list[str]:
-    """Print the best of our runs beside a peer's, measure by measure, and return where it is behind."""
-    best = [
-        (min if slack > 0 else max)(own) for slack, own in zip(MEASURES.values(), zip(*ours, strict=True), strict=True)
-    ]
-    line(name, f"/ {label}", "", *(f"{own / other:.3f}" for own, other in zip(best, theirs, strict=True)))
-    far = zip(MEASURES.items(), best, theirs, strict=True)
-    lost = [own for (own, slack), one, other in far if (one - other) * (1 if slack > 0 else -1) > abs(slack)]
-    return [f"{name}, {measure} of {label}" for measure in lost]
+    @cached_property
+    def columns(self) -> dict[str, Any]:
+        return declared(self.table)
 
+    @cached_property
+    def parts(self) -> tuple[pa.Table, pa.Table]:
+        """Rows to learn from, and the others."""
+        order = np.random.default_rng(1).permutation(len(self.table))
+        split = 7 * len(order) // 10
+        return self.table.take(pa.array(order[:split])), self.table.take(pa.array(order[split:]))
 
-def all_beside(name: str, table: pa.Table, peers: Path) -> list[str]:
-    """Print what every method and every peer makes of 70 % of a table, tested on the rest; return where peers lead."""
-    columns = declared(table)
-    order = np.random.default_rng(1).permutation(len(table))
-    split = 7 * len(order) // 10
-    train = table.take(pa.array(order[:split]))
-    truth, held = coded(train, columns), coded(table.take(pa.array(order[split:])), columns)
-    sizes = [16 if column == "age" else len(told["categories"]) for column, told in columns.items()]
-    cell(name, truth, ("truth", truth, 0.0, 0), held, peers)
-    runs = [
-        cell(name, truth, (label, *released(train, method, "1", columns, target)), held, peers)
-        for label, method, target in (
-            ("marginals", "marginals", ""),
-            ("tree", "tree", ""),
-            ("with target", "marginals", table.column_names[-1]),
-        )
-    ]
-    missed = []
-    for label, (folder, *_) in PEERS.items():
-        python = peers / folder / "bin" / "python"
-        if not python.exists():
-            line(name, label, "1", "not there")
-            continue
+    @cached_property
+    def truth(self) -> Codes:
+        return coded(self.parts[0], self.columns)
+
+    def made(self, label: str) -> tuple[Codes, float, int]:
+        """Return what a method or a peer makes of the rows, its CPU seconds and its peak."""
+        if label == "truth":
+            return self.truth, 0.0, 0
+        if label in OURS:
+            target = self.table.column_names[-1] if label == "with target" else ""
+            return released(self.parts[0], OURS[label], "1", self.columns, target)
+        sizes = [16 if name == "age" else len(told["categories"]) for name, told in self.columns.items()]
+        return peer(label, self.peers / PEERS[label][0] / "bin" / "python", self.truth, sizes)
+
+    def cell(self, label: str) -> dict[str, Any]:
+        """Return errors, AUC of models trained on synthetic rows, and sdmetrics' score of one run, or why not."""
+        key = {"table": self.name, "label": label}
+        if label in PEERS and not (self.peers / PEERS[label][0] / "bin" / "python").exists():
+            return key | {"not": "not there"}
         try:
-            theirs = cell(name, truth, (label, *peer(label, python, truth, sizes)), held, peers)
-            missed += behind(name, runs, label, theirs)
-        except (subprocess.TimeoutExpired, SystemExit, ValueError) as error:
-            stopped = f"did not finish in {LIMIT} CPU seconds"
-            line(name, label, "1", stopped if isinstance(error, subprocess.TimeoutExpired) else "failed")
+            drawn, spent, peak = self.made(label)
+        except subprocess.TimeoutExpired as error:
+            return key | {"not": f"not finished in {error.timeout:.0f} CPU seconds"}
+        except SystemExit as error:
+            return key | {"not": f"failed: {str(error).splitlines()[-1]}"}
+        held = coded(self.parts[1], self.columns)
+        metrics = score(self.truth, drawn, self.peers / "sdmetrics" / "bin" / "python")
+        found = [*(distance(self.truth, drawn, size) for size in (2, 3)), *auc(drawn, held), metrics]
+        return key | dict(zip(MEASURES, found, strict=True)) | {"seconds": spent, "peak": peak}
+
+
+def shown(cell: dict[str, Any]) -> None:
+    """Print a cell."""
+    if "not" in cell:
+        line(cell["table"], cell["label"], "1", cell["not"])
+        return
+    measures = [f"{cell[name]:.{4 if slack > 0 else 3}f}" for name, slack in MEASURES.items()]
+    line(cell["table"], cell["label"], "1", *measures, f"{cell['seconds']:.1f}", cell["peak"])
+
+
+def behind(ours: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Return the measures in which a method of ours is behind a peer by more than chance."""
+    return [
+        name for name, slack in MEASURES.items() if (ours[name] - theirs[name]) * (1 if slack > 0 else -1) > abs(slack)
+    ]
+
+
+def all_beside(only: str, peers: Path, results: Path) -> bool:
+    """Print what every method and every peer makes of each table, and who is behind; return whether `marginals` is."""
+    seen = [json.loads(each) for each in results.read_text("utf-8").splitlines()] if results.exists() else []
+    done = {(cell["table"], cell["label"]): cell for cell in seen}
+    compared = [Compared(name, table, peers) for name, table in tables() if only in ("all", name)]
+    quick = [label for label in ("truth", *OURS, *PEERS) if label not in SLOW]
+    order = [(label, item) for label in quick for item in compared] + [
+        (label, item) for item in compared for label in SLOW
+    ]
+    for label, item in order:
+        place = (item.name, label)
+        if place not in done:
+            done[place] = item.cell(label)
+            with results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(done[place]) + "\n")
+        shown(done[place])
+    missed = False
+    for label, item, other in ((label, item, other) for label in OURS for item in compared for other in PEERS):
+        theirs = done[item.name, other]
+        if "not" not in theirs and (lost := behind(done[item.name, label], theirs)):
+            print(f"{item.name}: {label} is behind {other} in {', '.join(lost)}")
+            missed |= label == "marginals"
     return missed
 
 
@@ -378,6 +419,7 @@ def main() -> None:
     parser.add_argument("--wide", action="store_true")
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--tables", nargs="?", const="all")
+    parser.add_argument("--results", type=Path)
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -385,14 +427,9 @@ def main() -> None:
         return
     if options.tables:
         line("table", "method", "epsilon", "pairs", "triples", "AUC log", "AUC gbm", "sdmetric", "CPU s", "peak MB")
-        missed = [
-            measure
-            for name, table in tables()
-            if options.tables in ("all", name)
-            for measure in all_beside(name, table, options.peers or Path("peers"))
-        ]
-        print(f"PEERS AHEAD: {'; '.join(missed)}" if missed else "no peer is ahead")
-        sys.exit(1 if missed else 0)
+        with tempfile.TemporaryDirectory() as folder:
+            results = options.results or Path(folder, "results")
+            sys.exit(all_beside(options.tables, options.peers or Path("peers"), results))
     line("table", "method", "epsilon", "pairs", "triples", "AUC log", "AUC gbm", "CPU s", "peak MB")
     if options.wide:
         for name, table in wide():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 
@@ -12,7 +13,9 @@ def main() -> None:
     import pandas as pd
     from DataSynthesizer.DataDescriber import DataDescriber
     from DataSynthesizer.DataGenerator import DataGenerator
+    from DataSynthesizer.lib import PrivBayes
 
+    PrivBayes.Pool = ThreadPool  # one process, so that its CPU seconds are all of them
     file = sys.argv[1]
     rows, names = len(pd.read_csv(file)), list(pd.read_csv(file, nrows=1).columns)
     start = time.process_time()

@@ -119,7 +119,7 @@ def profile(options: ProfileOptions) -> None:
         )
         if written is not None and options.write is not None:
             _show_draft(written, options.write)
-            _ask(options)
+            _ask(options, any(column.section.get("type") == "date" for column in written.draft.columns))
             verb = 'query "SELECT COUNT(*) FROM rows" --epsilon 0.1' if written.goal is DraftGoal.QUERIES else "plan"
             print(f"next\n\n  incrowd {verb} --policy {shlex.quote(str(options.write))}")
 
@@ -262,6 +262,11 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
     if marked:
         vouch = f"; if the values are public, draft again with --public {shlex.quote(marked[0])}=WHERE"
         print_text(f"marked as data-dependent: {', '.join(marked)}{'' if goal is DraftGoal.CLASSIC else vouch}.")
+    if made.undeclared and goal is DraftGoal.SYNTHETIC:
+        print_text(
+            f"* in every row: {', '.join(made.undeclared)}: declare bounds of numbers, or categories, from public "
+            f"knowledge, or draft again with --public {shlex.quote(made.undeclared[0])}=WHERE."
+        )
     if made.person is not None:
         rows = "every row is counted, those of one person in a cell as one contribution"
         rows = rows if goal is DraftGoal.TABLE else "one row per person is used"
@@ -269,11 +274,12 @@ def _show_draft(written: WrittenDraft, target: Path) -> None:
     print()
 
 
-def _ask(options: ProfileOptions) -> None:
-    """Print what a draft would be better for, as far as the request left it open."""
+def _ask(options: ProfileOptions, dated: bool) -> None:
+    """Print what a draft would be better for, as far as the request left it open; a period where there are dates."""
     questions = {
         "which columns must stay? --keep COLUMN": not options.keep,
         "who will use it? --readers public, contract or own": options.readers is None,
+        "which years are the rows about, if that is public? --period YEARS": dated and options.period is None,
         "about how many rows, if that is public? --rows N": options.rows is None,
         "about how many people could it be about, if that is public? --population N": options.population is None,
     }

@@ -124,6 +124,18 @@ def test_where_nothing_else_is_left_the_mark_stays_and_voids_the_guarantee(tmp_p
     assert policy.schema.drafted == ("ward",)
 
 
+def test_a_draft_for_synthetic_rows_says_which_columns_have_one_class(tmp_path: Path) -> None:
+    table = pa.table({"sex": ["f", "m"] * 20, "kwota": [float(10 + n * n) for n in range(40)]})
+    bare = draft(profile(open_source(table)), Origin("bills.csv"), DraftRequest(DraftGoal.SYNTHETIC))
+    assert bare.undeclared == ("kwota",)
+    assert "* in every row: kwota. Write bounds" in bare.text
+    assert "--public COLUMN=WHERE" in bare.text
+    wish = DraftRequest(DraftGoal.SYNTHETIC, public={"kwota": "the price list"})
+    vouched = draft(profile(open_source(table)), Origin("bills.csv"), wish)
+    assert vouched.undeclared == ()
+    assert "in every row" not in vouched.text
+
+
 def test_a_declared_period_is_what_dates_lie_in(tmp_path: Path) -> None:
     table = pa.table({"seen": [f"2024-0{n % 9 + 1}-11" for n in range(400)], "sex": ["F", "M"] * 200})
     policy = drafted(table, tmp_path, DraftRequest(period=DraftPeriod("2023-2024")))

@@ -168,6 +168,11 @@ class Draft:
         """The columns that could be released, and why they are not."""
         return tuple(column for column in self.columns if column.section["role"] == "withheld")
 
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """The released columns of which neither bounds nor values are declared: a model has one class for them, `*`."""
+        return _undeclared(self.columns)
+
 
 def draft(profile: TableProfile, origin: Origin, wish: DraftRequest = DraftRequest()) -> Draft:  # noqa: B008 - frozen
     """Draft a policy that releases something useful: what comes from the data is not released, or marked.
@@ -294,7 +299,7 @@ def release_text(
     if goal is DraftGoal.MICRODATA:
         filled |= _chosen_levels(free, keep)
     if goal is DraftGoal.SYNTHETIC:
-        filled["levels"] = wrapped(mapping_text(class_levels(free)), 4)
+        filled["levels"] = wrapped(mapping_text(class_levels(free)), 4) + _open_text(_undeclared(columns))
     if goal in (DraftGoal.COUNTS, DraftGoal.TABLE):
         order = {column.name: place for place, column in enumerate(columns)}
         listed_columns = sorted(free, key=lambda column: order[column.name])
@@ -317,6 +322,25 @@ def release_text(
         others = [column for column in free if column not in quasi]
         filled["levels"] = wrapped(mapping_text({c.name: level for c in others if (level := _finest(c))}), 4)
     return TAILS[goal].format(**filled), names
+
+
+def _undeclared(columns: Sequence[DraftColumn]) -> tuple[str, ...]:
+    return tuple(
+        column.name
+        for column in columns
+        if column.released and not {"bounds", "categories"} & column.section.keys()
+        if {"intervals", "prefix"} & column.section.get("hierarchy", {}).keys()
+    )
+
+
+def _open_text(names: Sequence[str]) -> str:
+    """Return comments that say how columns without declared bounds or values get them."""
+    if not names:
+        return ""
+    return (
+        f"\n  # * in every row: {', '.join(map(word, names))}. Write bounds: [LOWEST, HIGHEST] of numbers, or"
+        "\n  # categories, from public knowledge, and a finer level; or draft again with --public COLUMN=WHERE."
+    )
 
 
 def budget_text(goal: DraftGoal, population: int | None) -> str:

@@ -21,8 +21,9 @@ from incrowd.methods.synthesis.marginals.budget import (
     table_rho,
 )
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
-from incrowd.methods.synthesis.marginals.search import Search, WorkLimits
+from incrowd.methods.synthesis.marginals.search import Search, WorkLimits, connected_parts
 from incrowd.noise.system import SystemCoins
+from tests.coins import SeededCoins
 
 ONE = Sensitivity(1, 1)
 
@@ -57,3 +58,15 @@ def test_the_filter_is_never_exceeded_whatever_comes_out(factor: int, reach: Sen
     for found in (search.adaptive(Shares.of(rho, 4, 5, reach)), search.tree(rho)):
         assert found.rho(reach) <= rho
         assert found.model.tree.cells <= 500
+
+
+def test_every_column_is_joined_to_another_even_where_others_seem_more_wrong() -> None:
+    """Four columns are nearly one, two depend on them a little: tables of the four alone would take all rounds."""
+    chance = np.random.default_rng(2)
+    first = chance.integers(0, 6, 4000)
+    same = [(first + (chance.random(4000) < 0.2)) % 6 for _ in range(4)]
+    weak = [np.where(chance.random(4000) < 0.3, first % 2, chance.integers(0, 2, 4000)) for _ in range(2)]
+    rows = WeightedRows((6, 6, 6, 6, 2, 2), np.array([*same, *weak]), np.ones(4000, np.int64))
+    limits = WorkLimits(tuple(combinations(range(6), 2)), 7, 10_000, 5)
+    found = Search(rows, limits, ONE, SeededCoins(3)).adaptive(Shares.of(Fraction(1, 50), 6, 7, ONE))
+    assert len(set(connected_parts(6, found.model.tree.cliques))) == 1

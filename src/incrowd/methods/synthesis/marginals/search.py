@@ -203,7 +203,7 @@ class Search:
         """Measure tables until the budget is spent."""
         candidates = self.limits.candidates()
         scale, epsilon, most = shares.scale, shares.epsilon, 4 * self.limits.rounds
-        rooms = RoomLimits(candidates)
+        rooms, late = RoomLimits(candidates), False
         for number in range(most):
             left = shares.spendable - progress.rho(self.reach)
             cost = choice_rho(epsilon) + table_rho(scale, self.reach)
@@ -215,12 +215,27 @@ class Search:
             if not rooms.allowed:
                 break
             expected = ExpectedTables.of(progress.model, self.coins)
-            progress = self.round(progress, expected, {c: candidates[c] for c in rooms.allowed}, (scale, epsilon))
+            apart = self.joining(progress, rooms.allowed, 0 if last or late else int(left / cost))
+            allowed = {columns: candidates[columns] for columns in apart or rooms.allowed}
+            progress = self.round(progress, expected, allowed, (scale, epsilon))
             if last:
                 break
-            if _still(expected, progress, scale):
-                scale, epsilon = scale / 2, epsilon * 2
+            if not apart and _still(expected, progress, scale):
+                if late or not self.joining(progress, rooms.allowed, 0):
+                    scale, epsilon = scale / 2, epsilon * 2
+                late = True
         return TableSelection(progress.fit.further((), _FINISH), progress.rounds)
+
+    def joining(self, progress: TableSelection, allowed: Sequence[Columns], rounds: int) -> list[Columns]:
+        """Return the tables that join parts of the columns, once no more rounds are left than it takes to join all.
+
+        A column in no table is drawn as if it depended on nothing, and finer noise, when nothing else moves the model,
+        comes after joining: so it costs little.  What is joined follows from earlier choices alone.
+        """
+        part = connected_parts(len(self.rows.sizes), progress.model.tree.cliques)
+        if rounds >= len(set(part)):
+            return []
+        return [table for table in allowed if len({part[column] for column in table}) > 1]
 
     def round(
         self,
@@ -284,6 +299,19 @@ class Search:
         """Whether a pair more leaves the model small enough: a tree by itself is, with what never occurs it may not."""
         zeros = [zero.columns for zero in self.limits.zeros]
         return not zeros or cells_of(self.widths, [*zeros, *chosen, pair]) <= self.limits.cells
+
+
+def connected_parts(number: int, tables: Sequence[Columns]) -> list[int]:
+    """Return for each of so many columns the part it is in: tables join their columns.
+
+    >>> connected_parts(5, [(0, 2), (2, 3), (1,)])
+    [3, 1, 3, 3, 4]
+    """
+    part = list(range(number))
+    for table in tables:
+        joined = {part[column] for column in table}
+        part = [part[table[-1]] if own in joined else own for own in part]
+    return part
 
 
 _ABOVE = 3.0  # standard deviations of noise; a class below that may be empty
