@@ -30,14 +30,14 @@ def _compiled() -> Kernel:
 
 def compiled_distances(groups: Histograms, lifts: tuple[Codes, ...] = ()) -> PerGroup | None:
     """Return the mean over the levels of each group's equal distance, or None where nothing is compiled."""
-    found: Any = kernel() if groups.levels == 1 else None
-    return None if found is None else found(groups.rows, groups.totals, _stacked(groups, lifts), 0.0, 0)
+    loop: Any = kernel() if groups.levels == 1 else None
+    return None if loop is None else loop(groups.rows, groups.totals, _stacked(groups, lifts), 0.0, 0)
 
 
 def compiled_inverses(groups: Histograms, lifts: tuple[Codes, ...], t: float, rounds: int) -> PerGroup | None:
     """Return one over a bound of the rows of each group's largest close part, or None where nothing is compiled."""
-    found: Any = kernel() if groups.levels == 1 else None
-    return None if found is None else found(groups.rows, groups.totals, _stacked(groups, lifts), t, rounds)
+    loop: Any = kernel() if groups.levels == 1 else None
+    return None if loop is None else loop(groups.rows, groups.totals, _stacked(groups, lifts), t, rounds)
 
 
 def _stacked(groups: Histograms, lifts: tuple[Codes, ...]) -> Codes:

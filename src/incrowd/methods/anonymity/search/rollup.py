@@ -239,7 +239,7 @@ class RollupCache:
     keeps: int = 48
     done: int = 0
     cached: list[Tuples] = field(default_factory=list)
-    wanted: Counter[Node] = field(default_factory=Counter)
+    starts: Counter[Node] = field(default_factory=Counter)
     nodes: NDArray[np.int64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -258,8 +258,8 @@ class RollupCache:
     def _prepared(self, node: Node, source: Tuples) -> Tuples:
         """Return classes to start from, if need be those of the node one rung lower in every column."""
         lower = tuple(max(0, rung - 1) for rung in node)
-        self.wanted[lower] += 1
-        if self.wanted[lower] != 2:
+        self.starts[lower] += 1
+        if self.starts[lower] != 2:
             return source
         if len(self.cached) >= self.keeps:
             del self.cached[0]
