@@ -101,8 +101,9 @@ def drawn(data: Data, rows: pa.Table, release: dict[str, Any], seed: int) -> Any
     from incrowd.workflows.policy.policy import load_policy
 
     policy: Any = {"incrowd": 1, "dataset": {"name": "bench"}, "columns": data.columns, "release": release}
-    loaded, coins = load_policy(policy), PublicCoins(np.random.default_rng(seed))
-    return loaded.plan.draw(open_table(rows, loaded.schema, loaded.options), coins).model  # type: ignore[attr-defined]
+    coins: Any = PublicCoins(np.random.default_rng(seed))
+    loaded = load_policy(policy)
+    return loaded.plan.draw(open_table(rows, loaded.schema, loaded.options), coins).model
 
 
 def split(rows: int, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
