@@ -16,7 +16,7 @@ from incrowd.core.schema import Role
 from incrowd.engines.readers.sources import open_source
 from incrowd.errors import SourceInvalid
 from incrowd.workflows.profile.column_names import KNOWN, NAMING, SECRET, spoken
-from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, profile
+from incrowd.workflows.profile.profile import ColumnProfile, TableProfile, person_column, profile
 from incrowd.workflows.profile.subsets import MOST_COLUMNS, MOST_IN_TRIPLES, Subsets
 from tests.tables import Batches
 
@@ -103,6 +103,15 @@ def test_a_column_in_which_nearly_every_row_has_its_own_value_is_an_identifier()
 def test_a_measurement_that_is_unique_is_no_identifier() -> None:
     assert one("whatever", [number + 0.5 for number in range(100)]).role is Role.QUASI
     assert one("salary", list(range(100))).role is Role.SENSITIVE
+
+
+def test_a_few_small_numbers_are_not_national_ids_whatever_they_are_called() -> None:
+    """`dni` are days in Polish, and ids in Spanish: the people are those of the other column."""
+    pesel = [f"{70010100000 + number % 150}" for number in range(400)]
+    person = person_column(profiled(dni=[1 + number % 19 for number in range(400)], pesel=pesel))
+    assert person is not None
+    assert person.name == "pesel"
+    assert one("dni", pesel).identity is not None
 
 
 def test_what_is_the_same_in_every_row_tells_nobody_apart() -> None:

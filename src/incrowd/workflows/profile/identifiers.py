@@ -80,7 +80,8 @@ def _names_somebody(text: str) -> bool:
 
 
 E_MAIL, LINK = "e-mail addresses", "web addresses"
-_FREE, _PHONES, _PEOPLE = "free text", "phone numbers", "names of people"
+_FREE, _PHONES, _PEOPLE, _NATIONAL = "free text", "phone numbers", "names of people", "national or tax ids"
+_SHORTEST_ID = 5
 _WORDS, _OWN, _LONG = 5.0, 0.3, 30
 _ADDRESSED = 0.3
 _FEW, _MANY = 2, 20
@@ -140,7 +141,7 @@ def _by_content(facts: Facts, kind: Type) -> Iterator[Identity]:
             yield Identity(kind_found, by_content=True, why="by form and check digits")
     country = numbers.national_ids(values) if values else None
     if country is not None:
-        yield Identity("national or tax ids", by_content=True, why=f"{country}, by form and check digits")
+        yield Identity(_NATIONAL, by_content=True, why=f"{country}, by form and check digits")
     if kind is Type.TEXT and values:
         yield from _by_words(facts)
 
@@ -168,7 +169,7 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
         return
     for contact, words in CONTACTS.items():
         word = spoken(facts.name, words)
-        if word:
+        if word and not (contact == _NATIONAL and _is_measure(facts)):
             yield Identity(contact, by_content=False, why=f"{word!r} in its name")
     person, number = spoken(facts.name, PEOPLE), spoken(facts.name, IDS)
     if person and (number or _many(facts, kind)):
@@ -177,6 +178,11 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
     name = spoken(facts.name, NAMES)
     if name and (person or may_be_people(facts.sample)):
         yield Identity(_PEOPLE, by_content=False, why=f"{name!r} in its name")
+
+
+def _is_measure(facts: Facts) -> bool:
+    """Return whether values are few and shorter than ids of a country are: `dni` is a Spanish id, and days in Polish."""
+    return facts.values is not None and facts.lengths[1] < _SHORTEST_ID
 
 
 def _many(facts: Facts, kind: Type) -> bool:
