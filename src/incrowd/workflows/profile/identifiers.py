@@ -181,7 +181,7 @@ def _by_name(facts: Facts, kind: Type) -> Iterator[Identity]:
 
 
 def _is_measure(facts: Facts) -> bool:
-    """Return whether values are few and shorter than ids of a country are: `dni` is a Spanish id, and days in Polish."""
+    """Return whether values are few and shorter than national ids: `dni` is a Spanish id, and days in Polish."""
     return facts.values is not None and facts.lengths[1] < _SHORTEST_ID
 
 
