@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import incrowd
 from incrowd.core.unit import Unit
 from incrowd.methods.synthesis.marginals.budget import Sensitivity
+from incrowd.methods.synthesis.marginals.faint import harmless_zeros
 from incrowd.methods.synthesis.marginals.model import Zero, ZeroTable
 from incrowd.methods.synthesis.marginals.patterns import (
     Distance,
@@ -26,7 +27,6 @@ from incrowd.methods.synthesis.marginals.patterns import (
     counted_cells,
     distance_starts,
 )
-from incrowd.methods.synthesis.marginals.search import harmless_zeros
 from incrowd.methods.synthesis.marginals.steps import MeasureTables, spent
 from incrowd.methods.synthesis.marginals.synthetic_model import SyntheticModel
 from incrowd.verifier.judge import statement_of

@@ -16,6 +16,7 @@ import numpy as np
 
 from incrowd.methods.synthesis.linked.levels import Level, ModelPart
 from incrowd.methods.synthesis.marginals.evaluation import WeightedRows
+from incrowd.methods.synthesis.marginals.faint import faint_zeros, harmless_zeros
 from incrowd.methods.synthesis.marginals.junction import Columns, cells_of
 from incrowd.methods.synthesis.marginals.model import Fit, NoisyTable, merged_zeros
 from incrowd.methods.synthesis.marginals.search import (
@@ -24,8 +25,6 @@ from incrowd.methods.synthesis.marginals.search import (
     TableSelection,
     WorkLimits,
     estimated_total,
-    faint_zeros,
-    harmless_zeros,
 )
 
 _START = 20
