@@ -150,6 +150,8 @@ class Method:
     """Whether it is one plan for all periods of a calendar, and keeps counts from period to period."""
     checked_for: ClassVar[str | None] = None
     """What `measure` measures, in words; None where the usual criteria do."""
+    libraries: ClassVar[tuple[str, ...] | None] = None
+    """Of a method of graphs, what it imports while it releases; None for all that such methods import."""
 
     levels: Mapping[str, int] = MappingProxyType({})
     lowest: Mapping[str, int] = MappingProxyType({})

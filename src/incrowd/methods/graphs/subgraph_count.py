@@ -231,7 +231,7 @@ class SubgraphCount(Method):
     """
 
     name: ClassVar[str] = "subgraph-count"
-    libraries: ClassVar[tuple[str, ...]] = ("scipy.sparse",)
+    libraries: ClassVar[tuple[str, ...] | None] = ("scipy.sparse",)
 
     count: Literal["edges", "triangles", "stars"]
     epsilon: Fraction

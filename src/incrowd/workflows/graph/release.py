@@ -73,7 +73,7 @@ def prepare_graph(policy: Policy, engine: Engine, background: Background) -> Pre
     consent = background.consent
     if policy.gate is not None and (consent is None or not consent.gate.settled):
         raise Refused("this policy names a purpose, and its consent registry was not read: nothing is released.")
-    for module in getattr(policy.method, "libraries", _NEEDED):
+    for module in _NEEDED if policy.method.libraries is None else policy.method.libraries:
         import_module(module)
     rows = open_graph(policy, engine)
     fingerprint_key = FingerprintFile.of(policy).key()

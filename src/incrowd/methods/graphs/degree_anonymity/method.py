@@ -90,7 +90,7 @@ class DegreeAnonymous(Method):
     """
 
     name: ClassVar[str] = "degree-anonymity"
-    libraries: ClassVar[tuple[str, ...]] = ("scipy.sparse",)
+    libraries: ClassVar[tuple[str, ...] | None] = ("scipy.sparse",)
 
     k: int
     columns: tuple[str, ...] = ()
