@@ -135,8 +135,9 @@ def _dense(keys: Keys, counts: NDArray[np.int64] | None) -> tuple[Keys, NDArray[
 def ranked(codes: NDArray[np.integer]) -> tuple[Codes, int]:
     """Return the rank of each code among those that occur, and how many these are.
 
-    >>> [each if isinstance(each, int) else each.tolist() for each in ranked(np.array([7, 2, 7]))]
-    [[1, 0, 1], 2]
+    >>> ranks, number = ranked(np.array([7, 2, 7]))
+    >>> ranks.tolist(), number
+    ([1, 0, 1], 2)
     """
     if len(codes) and codes.min() >= 0 and codes.max() < _DENSE * len(codes):
         met = np.zeros(int(codes.max()) + 1, np.bool_)
