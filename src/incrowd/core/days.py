@@ -39,7 +39,7 @@ class DayRule:
     def __post_init__(self) -> None:
         for text in self.off:
             if re.fullmatch(r"(\d{4}-)?\d{2}-\d{2}", text) is None or not _exists(text):
-                raise InvalidParameter(f"{text!r} is no day off: write 2024-12-25, or 12-25 for one of every year.")
+                raise InvalidParameter(f"{text!r} is not a day off: write 2024-12-25, or 12-25 for one of every year.")
         if self.last_of is Period.DECADE:
             raise InvalidParameter("last_of is week, month, quarter or year.")
 

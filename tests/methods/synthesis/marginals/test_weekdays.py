@@ -235,7 +235,7 @@ def test_linked_days_lie_on_declared_weekdays_and_rise(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"columns__begin__days_off": ["24-12"]}, "is no day off"),
+        ({"columns__begin__days_off": ["24-12"]}, "is not a day off"),
         ({"columns__begin__last_of": "year"}, "no day within the bounds of 'begin'"),
         ({"columns__sex__weekdays": WORK}, "of a column of type date"),
         ({"columns__begin__weekdays": []}, "one or more of mon"),

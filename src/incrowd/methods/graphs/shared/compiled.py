@@ -1,8 +1,8 @@
 """Kernels in Numba for graphs of many edges: triangles and common neighbors, with a counter for each node.
 
 They return what `matrices` computes with products of matrices, which stay where Numba is not installed.  Nodes are
-known by their rank, those of high degree first.  Most counters are asked in vain: a small table, in which nodes share
-counters, answers from the nearest cache; the exact ones are asked where it does not rule a node out.
+known by their rank, those of high degree first.  Most counters stay small: a table of few counters, which nodes share
+and which fits the nearest cache, rules these nodes out, and exact counters are read for the others alone.
 """
 
 from __future__ import annotations
